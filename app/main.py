@@ -16,6 +16,7 @@ from app.accounts import api as auth_api
 from app.accounts.guards import require_researcher
 from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
+from app.accounts.pages import log as audit_log
 from app.accounts.pages.openid import provider_from_settings
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.alerts import api as alerts_api
@@ -23,7 +24,6 @@ from app.alerts import outbox
 from app.alerts import pages as alerts
 from app.alerts.outbox import Outbox
 from app.analysis.api import analysis as analysis_api
-from app.analysis.api import posteriors as posteriors_api
 from app.analysis.api import remarks as remarks_api
 from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
@@ -36,17 +36,12 @@ from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
 from app.annotation.platforms.registry import platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
-from app.audit import api as audit_api
-from app.audit import pages as audit
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
-from app.campaigns.api import imports as campaign_import_api
-from app.campaigns.pages import campaigns
-from app.campaigns.pages import imports as uploads
-from app.campaigns.upload_slots import UploadSlots
+from app.campaigns.pages import campaigns, preview
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
 from app.database.campaign import CampaignNames
@@ -59,11 +54,18 @@ from app.database.session import (
     create_engine,
 )
 from app.experiments import pages as experiments
+from app.exports import api as exports_api
+from app.exports import pages as exports
 from app.goal_monitor import api as stopping_api
 from app.goal_monitor import monitor
 from app.http import dependencies, middleware, templating
+from app.imports.api import campaign_files as campaign_files_api
+from app.imports.api import imports as imports_api
+from app.imports.pages import campaign_files, imports
+from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
-from app.preview import pages as trial
+from app.planning import pages as planning
+from app.planning.forecast import PlanRunner
 from app.quality import api as quality_api
 from app.quality.annotators import MedianSecondsCache
 from app.quality.pages import annotators
@@ -73,8 +75,7 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
 from app.settings import Settings, read_settings
-from app.simulation import pages as simulation
-from app.simulation.forecast import PlanRunner
+from app.simulation import pages as rehearsals
 from app.simulation.rehearsals import RehearsalCrowds
 from app.text import redaction
 
@@ -191,20 +192,23 @@ ROUTERS = (
     *(
         campaigns.root_redirect_router,
         campaigns.router,
-        uploads.router,
-        trial.router,
-        trial.preview_router,
-        simulation.router,
+        campaign_files.router,
+        imports.router,
+        preview.router,
+        preview.preview_router,
+        planning.router,
+        rehearsals.router,
     ),
-    *(dashboard.home_router, dashboard.router, analysis.router, analysis.analysis, remarks.router),
-    *(audit.router, alerts.router, annotators.router, quality.router, visit.router),
+    *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
+    *(audit_log.router, alerts.router, annotators.router, quality.router, visit.router),
     *(
         auth_api.router,
         campaigns_api.router,
-        campaign_import_api.router,
-        posteriors_api.router,
+        campaign_files_api.router,
+        imports_api.router,
+        exports_api.router,
         analysis_api.router,
-        audit_api.router,
+        auth_api.log_router,
         alerts_api.router,
     ),
     *(quality_api.router, remarks_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),

@@ -26,11 +26,12 @@ from fastapi import FastAPI
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import items, lifecycle
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
 from app.http.dependencies import get_now
+from app.imports import items
 from app.main import create_app
 from app.quality import decisions
 from app.quality.run_rules import RuleScanPosition, scan_annotators

@@ -25,11 +25,11 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
+from app.planning.forecast import DEFAULT_PLAN_RUNS
+from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.selection.registry import SELECTION_RULES, selection_settings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
-from app.simulation.forecast import DEFAULT_PLAN_RUNS
-from app.simulation.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from benchmarks.annotator_aware import a_process_per_core
 
 ITEMS, N = 25, 5

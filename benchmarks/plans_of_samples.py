@@ -16,9 +16,9 @@ import numpy as np
 from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.online.laws import ONLINE_LAWS
+from app.planning.forecast import DEFAULT_POPULATION
+from app.planning.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import POPULATIONS
-from app.simulation.forecast import DEFAULT_POPULATION
-from app.simulation.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
 from benchmarks.annotator_aware import a_process_per_core
 
 ITEMS, RUNS = 2_000, 5

@@ -16,11 +16,12 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.fit_cache import FitCache
-from app.campaigns import items, lifecycle, responses_import
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
+from app.imports import items, responses_import
 from app.inference.labels import dawid_skene
 from examples import published
 

@@ -502,7 +502,7 @@ main(["campaign", "list"])
 """
 
 
-@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.campaigns.responses_import"])
+@pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.imports.responses_import"])
 def test_ctrl_c_while_python_imports_is_one_line(module):
     program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
     arguments = [sys.executable, "-c", program, module]

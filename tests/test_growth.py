@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from app.campaigns import yaml_lines
-from app.campaigns.item_text import text_maker_of_template
 from app.designs.content import Content, ItemTexts
 from app.designs.number_parsing import parse_strict_decimal
 from app.designs.word_differences import mark_word_differences
 from app.errors import Refusal
 from app.http.templating import markdown_to_safe_html, markdown_with_formulas_to_html
+from app.imports.item_text import text_maker_of_template
 from app.text.latex import mark_formulas
 from app.uploads import parse_finite_number, read_table
 from tests.growth import grows_too_fast, hostile

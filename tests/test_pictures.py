@@ -4,7 +4,7 @@ import json
 import re
 from datetime import UTC, datetime
 
-from app.campaigns.demo import find_or_create_demo_campaign
+from app.imports.demo import find_or_create_demo_campaign
 from docs.picture_outlines import (
     MAX_BYTES,
     OUTLINES,

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from app.database.session import ServingConnections, create_engine
-from app.field_flags import MAX_ROW_ID
 from app.http import dependencies
+from app.http.dependencies import MAX_ROW_ID
 from app.http.middleware import BodyLimits
 from app.main import create_app
 from app.settings import Settings

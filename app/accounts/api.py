@@ -1,15 +1,20 @@
-"""API: create an API token with a name and password."""
+"""API: create an API token with a name and password, and read the audit log."""
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.accounts import login, passwords, tokens
+from app.accounts import log_query, login, passwords, tokens
 from app.accounts.access import Access
+from app.accounts.guards import require_program
+from app.accounts.log_query import AuditLogPage
+from app.accounts.pages.log import LogFilterQuery, LogPageNumber, limit_log_to_campaign
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.http.dependencies import Database, Now, client_network, document_refusals
+from app.database.campaign import load_campaign_by_slug
+from app.http.dependencies import Database, Now, Transaction, client_network, document_refusals
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
@@ -62,3 +67,56 @@ async def create_token(request: Request, database: Database, now: Now, credentia
                 connection, user.id, credentials.token_name, now=now, scopes=credentials.scopes, campaign=campaign
             )
         )
+
+
+log_router = APIRouter(
+    prefix="/api/v1",
+    tags=["Audit log"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
+)
+
+
+class Line(BaseModel):
+    """A change, as the transaction that made it wrote it down."""
+
+    at: datetime
+    who: str = Field(description="A login name; it stays when the researcher is removed.")
+    way: str = Field(description="page, api, command or server: how it was done.")
+    campaign: str | None = Field(description="The slug of the campaign, if the change is in one.")
+    action: str = Field(description="The action, such as `settings.changed`.")
+    about: str
+    before: dict[str, Any] | None = Field(description="Old values by name.")
+    after: dict[str, Any] | None = Field(description="New values by name.")
+
+
+class Lines(BaseModel):
+    total: int
+    lines: list[Line]
+
+    @classmethod
+    def from_log_page(cls, log_page: AuditLogPage) -> Self:
+        lines = [{"at": row.noted_at} | row._asdict() for row in log_page.lines]
+        return cls.model_validate({"total": log_page.total, "lines": lines})
+
+
+LogPageSize = Annotated[int, Query(ge=1, le=1000, description="Lines of a page.")]
+
+
+@log_router.get("/log")
+async def get_log(
+    connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
+) -> Lines:
+    """Return the changes on the whole server, newest first."""
+    return Lines.from_log_page(await log_query.load_log_page(connection, log_filter, page, size))
+
+
+@log_router.get("/campaigns/{slug}/log", responses=document_refusals({404: "`campaign_not_found`"}))
+async def get_log_of_campaign(
+    connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
+) -> Lines:
+    """Return the changes in a campaign, newest first."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return Lines.from_log_page(
+        await log_query.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)
+    )

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints, field_validator
 
-from app.field_flags import EDITABLE, PRIVATE, InputModel
+from app.designs.field_flags import EDITABLE, PRIVATE, InputModel
 from app.text.email_address import EmailAddress, is_email_address
 
 WebhookAddress = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]

@@ -7,18 +7,19 @@ from functools import partial
 import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, number_of_labels, reading_notes
+from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pairs
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
 from app.analysis.scores import bootstrap_draws, require_answers
 from app.analysis.view import format_interval
-from app.chart_axes import COEFFICIENT_AXIS, MISSING_VALUE_DASH, format_with_places
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.agreement_measure import Agreement
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
+from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
 MAX_AGREEMENT_PAIRS = 3_000_000
 """Pairs of judgments of one item; more would take gigabytes."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app.analysis.chart_axes import axis_with_round_ticks
 from app.analysis.result_types import ResultTable
 from app.analysis.scatter import (
     MAX_SCATTER_DOTS,
@@ -12,8 +13,8 @@ from app.analysis.scatter import (
     label_dots,
     percent_from_top,
 )
-from app.chart_axes import axis_with_round_ticks, format_with_places
 from app.errors import pluralize
+from app.text.numbers import format_with_places
 
 MAX_LABELLED_ANNOTATORS = 200  # more would overlap
 MIN_BIAS_RANGE_POINTS = 10.0  # points to each side, so that small biases look small

@@ -9,18 +9,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.load_answers import count_items_of_campaign, stream_judgment_batches
 from app.analysis.result_types import to_cell_rows
-from app.database.bulk import NumberColumn
+from app.database.bulk import NumberColumn, fetch_arrays_on_driver
+from app.database.open_items import is_judgeable_sql
+from app.database.session import driver_of
 from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.goals.estimates import GoalEstimates, GoalEvidence
-from app.inference.ground.arrays import Array
+from app.goals.progress import counted_items
+from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.record.campaign_law import law_of
 from app.record.changes import Watermark, poll_changes
+from app.record.posterior_storage import present_posteriors_condition
 
 CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 
@@ -97,3 +101,20 @@ def add_judgments_to_evidence(
     return evidence.add_judgments(
         judgments["item"], judgments["annotator"], design.to_points(judgments["value"], judgments["seq"]) / MAX_POINTS
     )
+
+
+FIND_POSTERIOR_SCORES = f"""
+    SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} THEN 1 ELSE 0 END AS in_pool
+    FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
+"""  # noqa: S608  (made of constants)
+
+
+async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
+    """Return the numbers of the items that count for a goal, and their scores, (n,)."""
+    driver = await driver_of(connection)
+    columns = await fetch_arrays_on_driver(
+        driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
+    )
+    items = counted_items(campaign, columns["in_pool"] > 0)
+    score: Array = columns["score"]
+    return items, score[items]

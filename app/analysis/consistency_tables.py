@@ -6,11 +6,11 @@ import numpy as np
 
 from app.analysis.annotator_table import fit_transitivity
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
+from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pairs
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell, to_cell_rows
 from app.analysis.scores import require_answers
-from app.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, name_mentions

@@ -12,11 +12,11 @@ from app.analysis.agreement_table import (
     estimate_measure,
 )
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell_rows, to_cells
 from app.analysis.scores import require_answers
 from app.analysis.subgroups import answers_of_group, count_group_members
-from app.chart_axes import COEFFICIENT_AXIS
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable

@@ -7,16 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as
+from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
 from app.analysis.scores import bootstrap_draws, require_answers
 from app.analysis.view import format_interval
-from app.chart_axes import COEFFICIENT_AXIS, format_with_places
 from app.inference.agreement import halo
 from app.inference.agreement.halo import HaloEstimate
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
+from app.text.numbers import format_with_places
 
 HALO_COLUMNS = (
     Column("one", "Criterion", "text"),

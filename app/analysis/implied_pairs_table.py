@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.consistency_tables import CONSISTENCY_SECTION
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod
 from app.analysis.pairwise_tables import preference_pairs
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result
-from app.chart_axes import SHARE_AXIS
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, PairOutcome, replay_implications

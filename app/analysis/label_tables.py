@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 
 from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_names, number_of_labels, reading_notes
+from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result, to_cell_rows
 from app.analysis.scores import require_answers
-from app.chart_axes import SHARE_AXIS
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, name_mentions
 from app.inference.labels import dawid_skene

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.analysis.chart_axes import Axis
 from app.analysis.result_types import Answers, Cell, Options, ResultTable, Scores
 from app.analysis.scatter import Scatter
-from app.chart_axes import Axis
 from app.inference.observations.judgment_kinds import JudgmentKind
 
 OptionName = Literal["classes", "baseline"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from app.analysis.chart_axes import Axis, DrawnArray
 from app.analysis.result_types import Cell
-from app.chart_axes import Axis, DrawnArray
 
 MAX_SCATTER_DOTS = 1_000  # above, squares that count the dots in them
 SQUARES_PER_AXIS = 48

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.analysis.chart_axes import Axis, DrawnArray, axis_around_intervals, interval_ends_or_values, interval_percents
 from app.analysis.fit_cache import FitCache, find_registered_method
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
@@ -15,15 +16,8 @@ from app.analysis.natural_sort import natural_sort_key
 from app.analysis.result_types import Answers, Column, Comparison, Scores
 from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
 from app.analysis.view import AnalysisView, TablePage, cut_table_page, decimals_for_values, format_interval
-from app.chart_axes import (
-    Axis,
-    DrawnArray,
-    axis_around_intervals,
-    format_with_places,
-    interval_ends_or_values,
-    interval_percents,
-)
 from app.errors import Conflict, pluralize
+from app.text.numbers import format_with_places
 
 SCORE_PAGE_COLUMNS = {
     "item": Column("item", "Item", "text"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.analysis.chart_axes import Axis, axis_around_intervals, interval_ends_or_values, interval_percents
 from app.analysis.fit_cache import FitCache
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.methods import TABLE_METHODS
@@ -26,7 +27,6 @@ from app.analysis.view import (
     format_table_cell,
     select_table_page,
 )
-from app.chart_axes import Axis, axis_around_intervals, interval_ends_or_values, interval_percents
 from app.errors import Conflict
 from app.inference.ground.notes import Note
 

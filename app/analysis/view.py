@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from app.analysis.natural_sort import natural_sort_key
 from app.analysis.result_types import Cell, Column, ResultTable
-from app.chart_axes import MISSING_VALUE_DASH, format_with_places
 from app.designs.criteria import criterion_number
+from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
 ROWS_PER_ANALYSIS_PAGE = 20
 

@@ -1,9 +1,10 @@
-"""Campaigns: create, fill, launch and close them.
+"""Campaigns: create, launch, pause, finish, copy and delete them.
 
-A campaign is a draft, then running, paused or finished. The room holds its settings (`CampaignSettings` in
-`settings.py`, shown as a form by `form.py`), its items and systems (`items.py`, `outputs.py`), campaign files
-(`campaign_file.py`, `campaign_zip.py`) and answers collected elsewhere (`responses_import.py`, `imported_hits.py`).
-Researchers' pages are in `pages/`, the JSON endpoints in `api.py`.
+A campaign is a draft, then running, paused or finished. Its settings are a `CampaignSettings` (`settings.py`), shown as
+a form by `form.py`, read back by `form_input.py`, and written as YAML by `campaign_file.py`. `launch.py` checks a draft
+and makes its first posteriors; `summaries.py` lists campaigns with their progress. Researchers' pages are in `pages/`,
+with a preview of HITs that stores no answers, and JSON endpoints in `api/`. What a campaign asks about comes in through
+`app.imports`.
 
 Open `lifecycle.py` first: it creates, edits, copies and deletes campaigns and moves them from state to state.
 """

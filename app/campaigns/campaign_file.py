@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from app.campaigns import yaml_lines
-from app.campaigns.columns import ROW_NUMBERS_AS_IDS
 from app.campaigns.form_input import field_of_joint_error, setting_error_message
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
 from app.designs.criteria import Criterion
+from app.designs.field_flags import is_private_field
 from app.designs.registry import DESIGNS
 from app.errors import MAX_NAMES_LISTED, Invalid, pluralize, shorten_echo
-from app.field_flags import is_private_field
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 MAX_ITEMS_IN_CAMPAIGN_FILE = 10_000
 FIRST_SETTINGS_IN_FILE = (

@@ -16,8 +16,8 @@ from app.campaigns.form_sections import (
 from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
 from app.campaigns.settings import CampaignSettings
 from app.designs.criteria import MAX_CRITERIA
+from app.designs.field_flags import editability_after_launch
 from app.designs.registry import DESIGNS
-from app.field_flags import editability_after_launch
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 

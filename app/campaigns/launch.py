@@ -8,11 +8,11 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown, named_media, systems_check
+from app.campaigns import always_shown, media_checks, systems_check
 from app.database.bulk import NumberColumn
 from app.database.campaign import item_count_sql
 from app.designs.criteria import criterion_views
-from app.errors import Conflict
+from app.errors import Conflict, pluralize
 from app.goals.settings import all_items_best_reason
 from app.inference.ground.arrays import distinct_rows
 from app.inference.online.law import Law, LawBeliefs, LawParameters
@@ -50,7 +50,7 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Row[A
         await systems_check.check_systems_can_be_compared(connection, campaign, item_total)
     else:
         refuse_systems_rule_for_items(campaign)
-        await named_media.check_media_of_items(connection, campaign)
+        await media_checks.check_media_of_items(connection, campaign)
     law = law_of(campaign)
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     priors = await replay.load_prior_columns(connection, campaign)
@@ -92,3 +92,19 @@ def beliefs_at_launch(law: Law, priors: Sequence[NumberColumn], parameters: LawP
             items=impossible[:20],
         )
     return law.initial_beliefs(priors, parameters)
+
+
+COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")
+
+
+async def describe_own_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+    """Return a sentence for the launch page if items have priors of their own."""
+    count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
+    if not count:
+        return None
+    predicate = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
+    return (
+        f"{pluralize(count, 'item')} {predicate}, from the columns of the table, so scores do not start from the "
+        "prior of the "
+        "settings."
+    )

@@ -36,10 +36,10 @@ from app.database.campaign import (
 )
 from app.database.tables import campaigns, items
 from app.designs.criteria import selecting_criterion
+from app.designs.field_flags import editability_after_launch, is_private_field
 from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shorten_echo
 from app.errors import join_names as listed_names
-from app.field_flags import editability_after_launch, is_private_field
 from app.media import media_store as media
 from app.record.campaign_law import law_of
 from app.record.law_storage import TAKE_STORE_LOCK

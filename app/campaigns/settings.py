@@ -43,11 +43,11 @@ from app.designs.criteria import (
     refuse_differing_class_counts,
     refuse_unsuitable_grid,
 )
+from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, design_of
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
-from app.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
 from app.goals.settings import GoalSettings, goal_refusal_reason
 from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.inference.online.laws import ONLINE_LAWS

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import output_media
+from app.campaigns import media_checks
 from app.database.campaign import load_item_numbers
 from app.database.session import driver_of
 from app.database.tables import items
@@ -45,7 +45,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: R
             "all pairs asked, then launch.",
             code="implied_of_systems",
         )
-    await output_media.check_output_media_and_store_digests(connection, campaign)
+    await media_checks.check_output_media_and_store_digests(connection, campaign)
     if lacking_systems := await find_systems_without_common_segment(connection, campaign, system_count):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "

@@ -11,17 +11,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.available_methods import load_available_methods
 from app.analysis.fit_cache import FitCache
-from app.analysis.formats import format_csv_rows
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import build_all_scores_table, build_comparison_table, build_method_score_table
 from app.analysis.view import constant_counts, decimals_for_values, empty_columns
-from app.chart_axes import format_with_places
 from app.cli.exports import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks
 from app.cli.text_table import format_text_table, shorten_cell_text, terminal_width, wrap_sentences, wrap_text
 from app.database.campaign import load_campaign_by_slug
 from app.designs.criteria import find_criterion
+from app.text.numbers import format_with_places
+from app.text.table_formats import format_csv_rows
 
 COLUMNS_SHOWN_ELSEWHERE = {"sentence", "notes", "group"}
 MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characters

@@ -15,20 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.links import link_base
 from app.annotation.platforms.registry import platform_links, public_link
-from app.campaigns import (
-    campaign_file_io,
-    campaign_zip,
-    experiment_arms,
-    hints,
-    items,
-    lifecycle,
-    responses_import,
-    summaries,
-)
-from app.campaigns.answer_options import AnswerFileOptions
-from app.campaigns.campaign_zip import ItemTable
-from app.campaigns.columns import ROW_NUMBERS_AS_IDS, ColumnMapping, id_column_or_none
-from app.campaigns.progress_stream import ReportRowCount
+from app.background.progress_stream import ReportRowCount
+from app.campaigns import experiment_arms, hints, lifecycle, summaries
+from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_questions, question_file_path
 from app.cli.interrupts import STOPPED_TEXT
@@ -51,9 +40,14 @@ from app.cli.settings_options import (
     parse_setting_options,
 )
 from app.cli.text_table import format_text_table, terminal_width, wrap_text
+from app.imports import campaign_file_io, campaign_zip, items, responses_import
+from app.imports.answer_options import AnswerFileOptions
+from app.imports.campaign_zip import ItemTable
+from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media.media_zip import MediaZip
 from app.settings import read_settings
 from app.uploads import ReadOptions
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 FIXED_AFTER_LAUNCH_TEXT = (
     "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, {rule}, and "
@@ -361,7 +355,7 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first at a terminal."""
     draft = run_in_transaction(partial(lifecycle.find_campaign, slug=slug))
-    if priors := run_in_transaction(partial(items.describe_own_priors, campaign_id=draft.id)):
+    if priors := run_in_transaction(partial(describe_own_priors, campaign_id=draft.id)):
         click.echo(priors)
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):

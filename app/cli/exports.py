@@ -8,18 +8,19 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.export import ExportFormat, export_names
-from app.analysis.export import open_export as export_of
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time, json_option, output_option, print_json, run_with_engine, write_chunks
 from app.database.audit_log import log_change
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
+from app.exports.registry import export_names
+from app.exports.registry import open_export as export_of
 from app.record.replay import Verification
 from app.record.replay import verify_by_replay as verify_posteriors
 from app.record.revisions import replay_posteriors
 from app.settings import easel_command_line
+from app.text.table_formats import ExportFormat
 
 classes_option = click.option(
     "--classes",

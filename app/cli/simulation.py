@@ -13,13 +13,13 @@ from app.database.audit_log import log_change
 from app.database.campaign import load_campaign_by_slug
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
+from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_PLAN_RUNS, DEFAULT_POPULATION
+from app.planning.forecast import plan_campaign_goal as planned
+from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
+from app.planning.plan import Plan
 from app.quality.rule_monitor import CampaignMonitor
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
 from app.simulation.crowd import simulate as simulate_crowd
-from app.simulation.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_PLAN_RUNS, DEFAULT_POPULATION
-from app.simulation.forecast import plan_campaign_goal as planned
-from app.simulation.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
-from app.simulation.plan import Plan
 
 TRUTH_HELP = (
     "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "

@@ -5,8 +5,9 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import rehearsal_offer, summaries
+from app.campaigns import summaries
 from app.designs.registry import design_of
+from app.simulation import rehearsal_offer
 
 
 async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.chart_axes import LinearScale, Tick, round_step
+from app.analysis.chart_axes import LinearScale, Tick, round_step
 from app.dashboard.history import EARLY_JUDGMENTS
 from app.dashboard.item import ItemPage, PosteriorCurve
 from app.dashboard.snapshot import shorten_item_name

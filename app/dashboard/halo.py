@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.chart_axes import format_with_places
 from app.designs.registry import design_of
 from app.inference.agreement.halo import HaloSums, is_strong_halo
 from app.inference.observations.judgment_kinds import READABLE_KINDS
 from app.inference.online.law import AnsweredHit
+from app.text.numbers import format_with_places
 
 
 def can_estimate_halo(campaign: Any) -> bool:

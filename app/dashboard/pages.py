@@ -15,7 +15,7 @@ from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, campaign_page_context
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
-from app.campaigns import experiment_arms, lifecycle, rehearsal_offer, summaries
+from app.campaigns import experiment_arms, lifecycle, summaries
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.dashboard import campaign_list, draft_page, drawings, item, table, uncompared_systems, unjudged_items
 from app.dashboard.heatmap import Heatmap, closest_rows
@@ -41,6 +41,7 @@ from app.http.dependencies import (
 from app.http.templating import english_environment
 from app.quality import listings as findings
 from app.record.campaign_law import law_of
+from app.simulation import rehearsal_offer
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False

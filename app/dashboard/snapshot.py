@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns.item_list import count_made_up_hits
-from app.campaigns.rehearsal_offer import is_rehearsal_crowd_gone
 from app.dashboard.halo import HaloState, can_estimate_halo
 from app.dashboard.heatmap import MAX_HEATMAP_ROWS
 from app.dashboard.history import PosteriorHistory
@@ -29,6 +28,7 @@ from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, Counts, Index
+from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
 MAX_ITEM_NAME_CHARACTERS = 60
 

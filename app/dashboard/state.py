@@ -15,7 +15,6 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns.rehearsal_offer import is_rehearsal_crowd_gone
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.halo import HaloTexts
@@ -38,6 +37,7 @@ from app.record import pace
 from app.record.answer_rates import minutes_since_epoch
 from app.record.campaign_law import law_of
 from app.record.changes import Watermark, poll_changes
+from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
 SCORE_HISTOGRAM_BINS = 20
 SAMPLED_INTERVALS = 500

@@ -132,7 +132,7 @@ async def log_change(
 
     Example: `await log_change(connection, "answers.exclude", campaign, about="A7", after={"reason": reason})`. Call it
     once, next to the statement that makes the change, after all checks that may refuse it. Add a new action to
-    `ACTION_PHRASES`, and a new route to tests/audit/test_every_route_is_noted.py.
+    `ACTION_PHRASES`, and a new route to tests/accounts/test_every_route_is_noted.py.
 
     Args:
         connection: A connection in the change's transaction.

@@ -5,9 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
+from app.designs.field_flags import OneLine
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Refusal, shorten_echo
-from app.field_flags import OneLine
 
 
 class Baseline(Pairwise):

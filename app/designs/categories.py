@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, ValueKind
-from app.field_flags import OneLine, is_blank
+from app.designs.field_flags import OneLine, is_blank
 from app.http.languages.catalogue import Message
 
 LABEL_KEYS = "abcdefghijklmnopqrstuvwxyz1234"  # of the labels, in their order

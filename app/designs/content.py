@@ -17,9 +17,9 @@ from urllib.parse import unquote
 import nh3
 from markupsafe import Markup
 
+from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
 from app.designs.word_differences import mark_word_differences
-from app.field_flags import is_blank
 from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
 from app.text.result_cache import cache_results_by_size

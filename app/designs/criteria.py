@@ -16,12 +16,12 @@ from typing_extensions import TypedDict
 
 from app.designs.answer import Answer, AnswerByCriterion, Form
 from app.designs.design import Design, check_plain_text
+from app.designs.field_flags import OneLine
 from app.designs.registry import design_of
 from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 from app.designs.unjudged import UNJUDGED_PREFIX as UNJUDGED
 from app.designs.unjudged import refuse_unoffered_reasons
 from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
-from app.field_flags import OneLine
 
 T = TypeVar("T")  # Python 3.11 has no other way
 

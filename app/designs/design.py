@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches
+from app.designs.field_flags import InputModel, refuse_blank
 from app.designs.item_names import form_by_position, item_names
 from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
 from app.designs.remarks import parse_remarks
@@ -19,7 +20,6 @@ from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
 from app.designs.unit import POINTS_UNIT as IN_POINTS
 from app.designs.unjudged import parse_unjudged
 from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
-from app.field_flags import InputModel, refuse_blank
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import Law

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, ValueKind
+from app.designs.field_flags import require_visible_text
 from app.designs.number_parsing import AmbiguousNumber, parse_typed_decimal
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import RATIO_UNIT, Unit, format_three_digits
 from app.errors import Invalid
-from app.field_flags import require_visible_text
 from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from app.designs.design import Design, ValueKind
-from app.field_flags import OneLine
+from app.designs.field_flags import OneLine
 from app.http.languages.catalogue import Message
 
 NO_LABEL = "-"

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
+from app.designs.field_flags import EDITABLE, InputModel, OneLine
 from app.errors import Invalid, join_names
-from app.field_flags import EDITABLE, InputModel, OneLine
 
 RemarkTarget = Literal["none", "HIT", "items", "both"]
 FlagReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
+from app.designs.field_flags import OneLine
 from app.designs.rank_base import PlaceDesign
-from app.field_flags import OneLine
 
 EndLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from app.chart_axes import format_with_places
 from app.designs.scale import MAX_POINTS as STEPS
 from app.designs.scale import shares_to_points
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
+from app.text.numbers import format_with_places
 
 UNKNOWN_SPREAD = "unknown yet"
 RATIO_TICKS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends

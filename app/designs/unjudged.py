@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints, field_validator
 
 from app.designs.answer import Answer
+from app.designs.field_flags import InputModel, OneLine
 from app.errors import Invalid, join_names
-from app.field_flags import InputModel, OneLine
 
 UnjudgedReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine]
 

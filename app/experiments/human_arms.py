@@ -8,12 +8,13 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import experiment_arms, items, lifecycle
-from app.campaigns.columns import ColumnMapping
-from app.campaigns.demo import DEMO_ITEMS_FILE, DEMO_QUESTION_NAME
+from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_question
 from app.errors import Invalid
+from app.imports import items
+from app.imports.columns import ColumnMapping
+from app.imports.demo import DEMO_ITEMS_FILE, DEMO_QUESTION_NAME
 
 MAX_EXPERIMENT_NAME_CHARS = 200
 RECALL_INSTRUCTIONS = "Think of everything you read, hear and say."

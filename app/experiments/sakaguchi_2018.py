@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from app.campaigns.demo import DEMO_ITEMS_FILE
 from app.errors import Invalid
 from app.experiments import report
 from app.experiments.input_tables import read_table_columns, share_between_ends
@@ -25,6 +24,7 @@ from app.experiments.simulated_arms import (
     ScaleExperiment,
     arm_names,
 )
+from app.imports.demo import DEMO_ITEMS_FILE
 from app.simulation.annotators import Population
 
 CONTEXT_EFFECTS = 0.0, 0.25, 0.5, 0.75, 1.0  # relative fall of the noise

@@ -17,8 +17,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated_intervals
-from app.analysis.calibrated_intervals import CalibratedEvidence
-from app.analysis.goal_columns import load_goal_item_scores
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_scores
 from app.campaigns import lifecycle
 from app.database.alerts import raise_alert, raise_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from app.designs.field_flags import EDITABLE, InputModel
 from app.designs.registry import design_of
 from app.errors import pluralize
-from app.field_flags import EDITABLE, InputModel
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
 WhenReached = Literal["tell", "pause", "finish", "release"]

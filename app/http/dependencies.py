@@ -25,7 +25,6 @@ from starlette.routing import Match, Mount
 
 from app.database import session
 from app.errors import Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
-from app.field_flags import MAX_ROW_ID, parse_row_id
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
 from app.http.middleware import LOADS_HTTPS_STATE_KEY
@@ -72,6 +71,18 @@ async def get_serving_connection(request: Request) -> AsyncIterator[session.Driv
     campaign = await request.app.state.names.find_campaign_id(connections, request.path_params)
     async with connections.borrow(campaign) as connection:
         yield connection
+
+
+MAX_ROW_ID = 2**63 - 1  # largest value of a bigint column
+ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
+
+
+def parse_row_id(raw: str) -> int | None:
+    """Return the row id that a text spells in the canonical way, or None: `+1`, `01` and `1_0` are no ids."""
+    if not ROW_ID_PATTERN.fullmatch(raw):
+        return None
+    number = int(raw)
+    return number if number <= MAX_ROW_ID else None
 
 
 def validate_row_id(raw: object) -> object:

@@ -15,7 +15,6 @@ from jinja2.ext import Extension
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from app.chart_axes import format_with_places, use_minus_sign
 from app.errors import Refusal, pluralize
 from app.http.languages.catalogue import (
     ENGLISH,
@@ -33,6 +32,7 @@ from app.http.languages.templates import translate_template_source
 from app.settings import easel_command_line
 from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
+from app.text.numbers import format_with_places, use_minus_sign
 from app.text.result_cache import cache_results_by_size
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from app.designs.design import Design
+from app.designs.field_flags import InputModel
 from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
-from app.field_flags import InputModel
 
 DEFAULT_TOLERANCE_POINTS = 15.0
 DEFAULT_TOLERANCE_FACTOR = 2.0  # ratios between half and twice the expected one

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from app.field_flags import InputModel
+from app.designs.field_flags import InputModel
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator
 
-from app.field_flags import EDITABLE, InputModel
+from app.designs.field_flags import EDITABLE, InputModel
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule, RuleAction
 

@@ -190,7 +190,7 @@ async def prepare_database_and_welcome(
             await reset_restored_transaction_ids(connection)
             if with_demo:
                 # Imported here because it takes as long to import as all else in this module.
-                from app.campaigns.demo import find_or_create_demo_campaign
+                from app.imports.demo import find_or_create_demo_campaign
 
                 await find_or_create_demo_campaign(connection, now=now)
             lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]

@@ -1,30 +1,16 @@
 """Pages of rehearsals and plans of a campaign."""
 
-import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
-from fastapi.responses import StreamingResponse
-from pydantic import Field, TypeAdapter, ValidationError
 
-from app.accounts.guards import CurrentAccess, require_researcher
-from app.campaigns import hints, plan_findings, rehearsal_offer, summaries
+from app.accounts.guards import require_researcher
 from app.campaigns.pages.campaigns import campaign_page_url, redirect_to
-from app.campaigns.progress_stream import ReportingJob, watch_job
 from app.database.campaign import load_campaign_by_slug
-from app.errors import Conflict, Invalid, Refusal
-from app.goals.progress import describe_goal
-from app.http.dependencies import Database, Now, Transaction, is_json_wanted, is_script_request, render_page
-from app.simulation import forecast, rehearsals
-from app.simulation.annotators import POPULATIONS, CarelessKind, build_population
-from app.simulation.forecast import PlanRequest, PlanRunner
-from app.simulation.participation import MAX_ANNOTATORS_INPUT
-from app.simulation.plan import Plan
+from app.http.dependencies import Database, Now, Transaction
+from app.simulation import rehearsal_offer, rehearsals
+from app.simulation.annotators import CarelessKind, build_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
-
-MAX_CONCURRENT_ANNOTATORS = 1_000
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
@@ -86,120 +72,3 @@ async def post_remove_rehearsal(request: Request, database: Database, slug: str)
         removed = await rehearsals.delete_rehearsal(connection, slug)
         source = await rehearsal_offer.find_campaign_of_rehearsal(connection, removed)
     return redirect_to(campaign_page_url(source.slug, notice="rehearsal-removed"))
-
-
-@router.get("/plan")
-async def show_plan(
-    request: Request,
-    database: Database,
-    slug: str,
-    *,
-    access: CurrentAccess,
-    now: Now,
-    like: str = "",
-    at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
-    annotators: str = "",
-) -> Response:
-    """Show the plan of a campaign, once the form says which crowd its annotators are `like`.
-
-    Another process computes it, and ends with the request. Our script gets the progress, line by line; a browser
-    without it gets a page at the end.
-    """
-    async with database.connect() as connection:
-        campaign = await summaries.find_campaign_with_progress(connection, slug)
-        crowd_names = reference_crowds(await summaries.load_campaign_list(connection, access=access), slug)
-        has_pace = bool(await forecast.load_current_pace(connection, campaign, now=now))
-    context = {
-        "campaign": campaign,
-        "likes": crowd_names,
-        "like": like or forecast.DEFAULT_POPULATION,
-        "at_once": at_once,
-        "paced": has_pace,
-    }
-    context |= {
-        "annotators": annotators,
-        "most_people": MAX_ANNOTATORS_INPUT,
-        "most_at_once": MAX_CONCURRENT_ANNOTATORS,
-    }
-    try:
-        forecast.refuse_unless_plannable(campaign)
-    except Conflict as problem:
-        return render_page(request, "admin/plan.html", context | {"refusal": problem.message, "why": problem.code})
-    context |= {
-        "goal": describe_goal(campaign),
-        "how_long": forecast.planning_time_text(campaign),
-        "runs": forecast.DEFAULT_PLAN_RUNS,
-    }
-    context["advice"] = hints.advice_on_rule(campaign)
-    try:
-        plan_request = PlanRequest(like, *parse_annotator_counts(at_once, annotators))
-        if like and like not in crowd_names:
-            async with database.connect() as connection:
-                crowd_names[like] = (await summaries.find_visible_campaign(connection, like, access)).name
-    except Refusal as problem:
-        if is_json_wanted(request):
-            raise
-        return render_page(request, "admin/plan.html", context | {"refusal": problem.message}, status=problem.status)
-    if not like:
-        return render_page(request, "admin/plan.html", context)
-
-    async def job(on_run: Callable[[int], None]) -> Plan:
-        plans: PlanRunner = request.app.state.plans
-        goal_plan = await plans.run(slug, plan_request, now, on_run)
-        async with database.begin() as connection:
-            await plan_findings.store_plan_findings(connection, slug, goal_plan.plan_found)
-        return goal_plan
-
-    if is_script_request(request):
-        return StreamingResponse(stream_plan_lines(request, job), media_type="application/x-ndjson")
-    return StreamingResponse(stream_plan_page(request, context, job), media_type="text/html")
-
-
-def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
-    """Return the crowds that the form of a plan offers: their names, by the value that the form sends."""
-    crowd_names = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
-    return crowd_names | {
-        other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
-    }
-
-
-def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | None]:
-    """Parse the numbers of annotators at a time, and in all if it is given. Raises `Invalid`."""
-    total = (
-        parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Annotators in all", ", or be left empty")
-        if annotators
-        else None
-    )
-    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
-
-
-def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:
-    """Parse the value of the form field with this title. Raises `Invalid`."""
-    try:
-        return TypeAdapter(Annotated[int, Field(ge=1, le=maximum)]).validate_python(text)
-    except ValidationError as problem:
-        raise Invalid(f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}.") from problem
-
-
-async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncIterator[str]:
-    """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
-    async with aclosing(watch_job(job)) as reports:
-        async for report in reports:
-            if isinstance(report, Plan):
-                line: dict[str, Any] = {
-                    "found": bytes(render_page(request, "admin/_plan.html", {"plan": report}).body).decode()
-                }
-            elif isinstance(report, Refusal):
-                line = {"error": {"code": report.code, "message": report.message}}
-            else:
-                line = {"runs": report}
-            yield json.dumps(line) + "\n"
-
-
-async def stream_plan_page(request: Request, context: dict[str, Any], job: ReportingJob[Plan]) -> AsyncIterator[bytes]:
-    """Yield the page in one piece at the end; closing the connection before stops the computation."""
-    try:
-        context |= {"plan": await job(lambda _runs: None)}
-    except Refusal as problem:
-        context |= {"refusal": problem.message}
-    yield bytes(render_page(request, "admin/plan.html", context).body)

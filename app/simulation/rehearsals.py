@@ -21,7 +21,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle, summaries
-from app.campaigns.rehearsal_offer import find_rehearsal_of_campaign
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_statement
 from app.database.session import DATABASE_ERRORS
@@ -29,6 +28,7 @@ from app.database.tables import campaigns
 from app.errors import Conflict, Refusal
 from app.simulation.annotators import Population
 from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
+from app.simulation.rehearsal_offer import find_rehearsal_of_campaign
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,9 @@
-"""Text: pure functions that parse, check, protect or render texts.
+"""Text: pure functions that parse, check, protect or write texts and tables.
 
 Main types: `PostgresAddress` (a database URL), `Formula` (LaTeX in a text), `RedactedRecord` (a log record without
-values), `EmailAddress` (field type).
+values), `EmailAddress` (field type), `TableStream` (columns and rows, many at a time).
 
 Each module stands alone; open the one for the kind of text: `email_address.py`, `latex.py`, `markdown.py`,
-`postgres_address.py`, `redaction.py`, `spreadsheets.py`, or `result_cache.py` for the cache of rendered texts.
+`numbers.py`, `postgres_address.py`, `redaction.py`, `spreadsheets.py`, `table_formats.py` (CSV and JSON lines), or
+`result_cache.py` for the cache of rendered texts.
 """

@@ -111,3 +111,6 @@ def format_cell(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+ROW_NUMBERS_AS_IDS = ":row numbers:"  # stands for a column of ids

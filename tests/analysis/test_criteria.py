@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from app.analysis.export import open_export
 from app.analysis.fit_cache import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
+from app.exports.registry import open_export
 from tests.annotation.hits.campaigns import values
 from tests.annotation.hits.criteria import answered, asking, criteria
 from tests.annotation.hits.systems import of_systems

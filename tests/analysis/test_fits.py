@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from app.analysis import fit_cache as fits_module
-from app.analysis.export import export_names, open_export
 from app.analysis.fit_cache import FitCache
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.method_types import ScoreMethod
@@ -26,6 +25,7 @@ from app.database.bulk import open_snapshot
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
+from app.exports.registry import export_names, open_export
 from app.record import responses
 from tests.analysis.answers import OFFERED
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
@@ -380,7 +380,7 @@ async def test_no_export_tells_who_the_workers_are(engine, what):
 
 
 async def test_exports_are_written_piece_by_piece(engine, monkeypatch):
-    monkeypatch.setattr("app.analysis.fitted_exports.FITTED_ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("app.exports.fitted.FITTED_ROWS_PER_BATCH", 2)
     campaign = await judged(engine)
     for what, pieces in (("scores", 4), ("item_labels", 4), ("labels", 7)):
         file = await open_export(engine, campaign.slug, what)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from app.analysis import scatter
+from app.analysis.chart_axes import axis_with_round_ticks
 from app.analysis.scatter import Dot, label_dots
-from app.chart_axes import axis_with_round_ticks
 
 
 def test_squares_count_every_dot_once_and_the_fullest_is_darkest():

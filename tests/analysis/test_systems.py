@@ -11,10 +11,10 @@ from app.analysis.load_answers import load_campaign_answers
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
-from tests.analysis.test_export import cells, written
 from tests.annotation.hits.campaigns import annotator, hit_of, submit, value, values
 from tests.annotation.hits.systems import answered, of_systems, table
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
+from tests.exports.test_export import cells, written
 
 ALIKE = "system,segment,output,source\n" + "".join(
     f"{system},s{k},{text} {k},source {k}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from app.analysis.result_types import Column, ResultTable
 from app.analysis.view import AnalysisView, decimals_for_values, format_interval, select_table_page
-from app.chart_axes import format_with_places
+from app.text.numbers import format_with_places
 
 COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from app.analysis.chart_axes import axis_with_round_ticks
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Column, Options, ResultTable, Scores, to_cell_rows
-from app.chart_axes import axis_with_round_ticks
 
 
 def last_score(answers: Answers) -> Scores:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.analysis.fitted_exports import fitted_export_openers
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports, tables_by_section
+from app.exports.fitted import fitted_export_openers
 from tests.analysis import toy
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API

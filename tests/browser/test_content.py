@@ -8,8 +8,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from app.campaigns import items, lifecycle
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
+from app.imports import items
 from tests.browser.acts import score_all, start_by_link, submit, violations
 from tests.browser.conftest import Task
 from tests.designs.hostile import HOSTILE

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.campaigns import lifecycle, outputs
+from app.campaigns import lifecycle
+from app.imports import outputs
 from app.uploads import table_from_objects
 from tests.browser.acts import SUBMIT, becomes, open_hit, sliders, submit, texts, violations
 from tests.media.files import packed, wav

@@ -8,9 +8,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from app.campaigns import items, lifecycle
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
+from app.imports import items
 from tests.browser.acts import hit_shown, open_hit, score_all, submit, violations
 from tests.browser.conftest import Task
 

@@ -6,10 +6,11 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns import items, lifecycle, responses_import
-from app.campaigns.columns import ColumnMapping
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
+from app.imports import items, responses_import
+from app.imports.columns import ColumnMapping
 from app.record.replay import verify_by_replay
 from app.uploads import ReadOptions
 from tests.annotation.hits.campaigns import NOW

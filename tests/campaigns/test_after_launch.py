@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns import form, items, lifecycle
-from app.campaigns.columns import ColumnMapping
+from app.campaigns import form, lifecycle
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
+from app.designs.field_flags import editability_after_launch
 from app.errors import Conflict, Invalid
-from app.field_flags import editability_after_launch
+from app.imports import items
+from app.imports.columns import ColumnMapping
 from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, running, submit, value, values
 from tests.campaigns.drafts import is_clean, lead
 

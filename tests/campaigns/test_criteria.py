@@ -3,10 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from app.campaigns import campaign_file, form, form_input, lifecycle, responses_import
+from app.campaigns import campaign_file, form, form_input, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
+from app.imports import responses_import
 from tests.annotation.hits.campaigns import NOW, value, values
 from tests.annotation.hits.criteria import criteria
 from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead

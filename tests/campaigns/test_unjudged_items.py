@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from app.analysis import export, load_answers
+from app.analysis import load_answers
 from app.campaigns import form, form_input
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
+from app.exports import registry as export
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, value, values

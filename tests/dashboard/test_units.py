@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from app.analysis.export import open_export
+from app.exports.registry import open_export
 from tests.annotation.hits.campaigns import running
 from tests.campaigns.drafts import import_results
 

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
 
-from app.campaigns.demo import DEMO_ITEMS_FILE
 from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
 from app.experiments import figures
@@ -30,6 +29,7 @@ from app.experiments.simulated_arms import (
     share_of_best_found,
     share_on_right_side,
 )
+from app.imports.demo import DEMO_ITEMS_FILE
 from app.simulation.annotators import plain_population
 
 SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), plain_population(0.15), 0.0, 3)

@@ -19,12 +19,12 @@ from scipy.stats import chisquare
 
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.campaigns import experiment_arms, lifecycle
-from app.campaigns.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.cli.commands import easel as command
 from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.experiments.arm_assignment import choose_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
+from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.quality.decisions import exclude_annotator, find_annotator_id
 from app.record.revisions import revise_posteriors
 from app.server import serve

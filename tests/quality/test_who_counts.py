@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.analysis.export import open_export
 from app.annotation.hits import drafts
-from app.campaigns.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.cli.run_command import encode_chunk
 from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound
+from app.exports.registry import open_export
+from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import (

@@ -11,12 +11,12 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
+from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.inference.online.law import AnsweredHit
 from app.record import law_storage, replay, revisions
 from app.record.campaign_law import law_of, law_parameters

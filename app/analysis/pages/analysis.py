@@ -1,46 +1,32 @@
 """Routes of the analysis page and of downloads."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse
 
 from app.accounts.access import require_need
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
-from app.analysis.export import EXPORT_MEDIA_TYPES, ExportFile, ExportFormat, open_export
+from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
 from app.analysis.fit_cache import FitCache
-from app.analysis.formats import format_csv_rows
-from app.analysis.items_export import has_beta_posteriors
 from app.analysis.load_answers import count_items_and_annotators, has_answers
-from app.analysis.method_types import ExpectedRows, MethodExport
+from app.analysis.method_types import ExpectedRows
 from app.analysis.methods import is_about_annotators
 from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import MAX_GROUP_CHARACTERS, load_group_choices
 from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
-from app.chart_axes import COEFFICIENT_AXIS, format_with_places, interval_percents
 from app.database.campaign import load_campaign_for_page
 from app.designs.criteria import find_criterion
-from app.designs.design import Design
-from app.designs.registry import design_of
-from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, is_script_request, render_page
+from app.http.dependencies import Now, ReadingDatabase, download_headers, is_script_request, render_page
 from app.http.templating import english_environment
-from app.inference.online.law import Law
-from app.media import media_store as media
-from app.record import remarks
-from app.record.campaign_law import law_of
-
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+from app.text.numbers import format_with_places
+from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
 
 
 async def get_fit_cache(request: Request) -> FitCache:
@@ -52,99 +38,6 @@ ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
 
 CriterionNameQuery = Annotated[str, Query(max_length=200)]
 
-DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
-
-
-def list_downloads(
-    campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
-) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
-    """Yield (title, contents, [(file, words)]) of what this campaign can export now.
-
-    Args:
-        campaign: View of the campaign by one criterion.
-        exports: Exports that need a fit, by that criterion.
-        has_remarks: Whether there are comments and flags, or can be.
-
-    """
-    design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
-    criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
-    if campaign.status != "draft":
-        contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
-        yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
-    contents = (
-        f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, "
-        f"kind of input.{each_criterion_text}"
-    )
-    yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    if campaign.segment_count:
-        contents = (
-            "Every output with its system, segment, source and reference, its judgments and their mean."
-            f"{each_criterion_text}"
-        )
-        yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    contents = (
-        "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
-        "up, when it was shown and when its lease ends."
-    )
-    yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    contents = (
-        "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
-    )
-    yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    if campaign.visit_version:
-        contents = (
-            "What each annotator did before the work, such as the version of the consent that they agreed to, and when."
-        )
-        yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    if has_remarks:
-        contents = "Remarks of annotators on items and HITs: comments, and flags with the chosen reason."
-        yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    for method_export in exports:
-        contents = method_export.contents + f" {describe_label_cut(design)}" * (
-            method_export.can_cut_scores and not design.classes
-        )
-        yield (
-            method_export.title,
-            contents,
-            [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
-        )
-    yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
-    if campaign.status != "draft" and has_beta_posteriors(campaign):
-        yield (
-            "EASL file",
-            "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
-            [(f"easl.csv{criterion_query}", "CSV")],
-        )
-
-
-def describe_items_file(design: Design, law: Law) -> str:
-    """Return a sentence on the columns of the file of items."""
-    score = design.score_unit(law).title.lower()
-    if law.family.counts_classes:
-        score = f"likeliest label and its {score}"
-    mean = f", and the {design.unit.mean_phrase} with its calibrated interval" * design.is_ordered
-    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
-
-
-def describe_label_cut(design: Design) -> str:
-    """Return how labels are made if annotators choose none."""
-    middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
-    return f"The {design.noun}s that annotators gave are cut at {middle}."
-
-
-@router.get("")
-async def show_export_page(
-    request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
-) -> HTMLResponse:
-    campaign = find_criterion(await load_campaign_for_page(connection, slug), criterion)
-    answered = await has_answers(connection, campaign)
-    exports = (await load_available_methods(connection, campaign)).exports if answered else []
-    context = campaign_page_context(campaign) | {"view": AnalysisView(criterion=criterion)}
-    files = [*list_downloads(campaign, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
-    context |= {"has_files": await media.has_media_files(connection, campaign.id)}
-    return render_page(request, "admin/export.html", context | {"downloads": files})
-
 
 def campaign_page_context(campaign: Any) -> dict[str, Any]:
     """Return a campaign for a template, and the query fields that name its criterion."""
@@ -154,27 +47,6 @@ def campaign_page_context(campaign: Any) -> dict[str, Any]:
         "of_criterion": criterion_query,
         "by": "?" + urlencode(criterion_query) if criterion_query else "",
     }
-
-
-@router.get("/{file}")
-async def download_export(
-    database: ReadingDatabase, fits: ProcessFits, slug: str, file: str, *, now: Now, criterion: CriterionNameQuery = ""
-) -> StreamingResponse:
-    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` protects cells that a spreadsheet program would change."""
-    export_name, _, extension = file.partition(".")
-    if extension not in (("json",) if export_name == "settings" else ("csv", "xl.csv", "jsonl")):
-        raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
-    format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
-    export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
-    return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
-
-
-def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
-    """Return a download that is sent while it is written."""
-    headers = download_headers(
-        export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
-    )
-    return StreamingResponse(export_file.chunks, media_type=export_file.media_type, headers=headers)
 
 
 # The analysis page
@@ -192,7 +64,7 @@ async def require_access_to_annotators(request: Request, access: CurrentAccess) 
         require_need(access, SEE_PEOPLE)
 
 
-analysis = APIRouter(
+router = APIRouter(
     prefix="/admin/campaigns/{slug}/analysis",
     dependencies=[Depends(require_researcher), Depends(require_access_to_annotators)],
     include_in_schema=False,
@@ -221,7 +93,7 @@ async def parse_analysis_view(
 AnalysisViewQuery = Annotated[AnalysisView, Depends(parse_analysis_view)]
 
 
-@analysis.get("")
+@router.get("")
 async def show_analysis_page(
     request: Request, database: ReadingDatabase, access: CurrentAccess, slug: str, view: AnalysisViewQuery
 ) -> HTMLResponse:
@@ -273,7 +145,7 @@ async def load_analysis_context(
     }
 
 
-@analysis.get("/figures/{name}.svg")
+@router.get("/figures/{name}.svg")
 async def download_figure_svg(
     fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
@@ -286,7 +158,7 @@ async def download_figure_svg(
     return Response(svg, media_type="image/svg+xml", headers=headers)
 
 
-@analysis.get("/tables/{name}.csv")
+@router.get("/tables/{name}.csv")
 async def download_table_csv(
     fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
@@ -309,7 +181,7 @@ ANALYSIS_TEMPLATE_HELPERS = {
 }
 
 
-@analysis.get("/{section}")
+@router.get("/{section}")
 async def show_analysis_part(
     *,
     request: Request,

@@ -29,14 +29,23 @@ from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind
 from app.designs.content import SourceAndReference
 from app.designs.criteria import CriterionForm, criterion_forms, criterion_view
 from app.designs.design import check_plain_text
+from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.registry import design_of
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
 from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
-from app.field_flags import MAX_ROW_ID, InputModel, parse_row_id
-from app.http.dependencies import Now, RowId, ServingConnection, client_network, document_refusals, get_now
+from app.http.dependencies import (
+    MAX_ROW_ID,
+    Now,
+    RowId,
+    ServingConnection,
+    client_network,
+    document_refusals,
+    get_now,
+    parse_row_id,
+)
 
 router = APIRouter(
     prefix="/api/v1",

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from app.designs.field_flags import is_blank
 from app.errors import shorten_echo
-from app.field_flags import is_blank
 
 QUESTION_FIELD_PREFIX = "question-"  # of form field names
 QUESTION_LINE_PATTERN = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from app.designs.answer import Form
 from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
 from app.designs.design import Design
+from app.designs.field_flags import is_blank
 from app.designs.registry import design_of
 from app.errors import Invalid, join_names, pluralize
-from app.field_flags import is_blank
 from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback, parse_expected_cells
 from app.uploads import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, field_validator
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
-from app.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
+from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 
 MAX_TABLE_CHARACTERS = 100_000
 QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.field_flags import EDITABLE, InputModel, OneLine
+from app.designs.field_flags import EDITABLE, InputModel, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]

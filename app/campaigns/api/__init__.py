@@ -1,1 +1,1 @@
-"""API of campaigns: settings and life cycle, items, and imports of items and answers."""
+"""API of campaigns: settings, life cycle and items."""

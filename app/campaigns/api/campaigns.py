@@ -1,11 +1,10 @@
 """API of campaigns and their items."""
 
-import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Body, Depends, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
@@ -13,24 +12,13 @@ from app.accounts.guards import CurrentAccess, require_program
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.links import link_base
 from app.annotation.platforms.registry import platform_links
-from app.campaigns import (
-    campaign_file_io,
-    campaign_zip,
-    hints,
-    item_list,
-    items,
-    lifecycle,
-    summaries,
-)
-from app.campaigns.api.imports import CAMPAIGN_NOT_FOUND, open_sent_file, openapi_file_body
-from app.campaigns.pages.campaigns import RequestUploadSlots, campaign_archive_response
+from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_questions
-from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.designs.criteria import criterion_view
 from app.designs.registry import design_of
 from app.designs.schema import ValueSchema
-from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals, request_base_url
+from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
 from app.uploads import MAX_UPLOAD_ROWS
 
 router = APIRouter(
@@ -42,6 +30,7 @@ router = APIRouter(
     ),
 )
 templates_router = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program)])
+CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
 
 
 class Transition(BaseModel):
@@ -121,62 +110,6 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
     return await campaign_response(request, connection, row.slug)
 
 
-CREATE_FROM_FILE_REFUSALS = {
-    413: "`too_large`, and of items and of a zip as for items",
-    422: (
-        "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
-        "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
-        "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items."
-    ),
-}
-
-
-@router.post(
-    "/files",
-    status_code=201,
-    responses=document_refusals(CREATE_FROM_FILE_REFUSALS),
-    openapi_extra=openapi_file_body(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
-)
-async def create_from_file(
-    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
-) -> Campaign:
-    """Create a draft from a campaign file, sent as the body or as the field `file` of a form: all of it or nothing.
-
-    The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items
-    name.
-    """
-    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
-        sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
-        async with database.begin() as connection:
-            row = await campaign_file_io.create_campaign_of_file(
-                connection,
-                sent_campaign.parsed_file,
-                now=now,
-                max_mb=settings.max_upload_mb,
-                table=sent_campaign.table,
-                media=sent_campaign.media,
-            )
-            return await campaign_response(request, connection, row.slug)
-
-
-@router.get(
-    "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
-)
-async def get_file(
-    connection: Transaction,
-    now: Now,
-    slug: str,
-    *,
-    items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
-) -> Response:
-    """Return a campaign as a file from which an equal one can be created: YAML, or a zip with the files that items
-    name.
-    """
-    return campaign_archive_response(
-        await campaign_file_io.write_campaign_archive(connection, slug, with_items=items), slug, now
-    )
-
-
 @router.post("/{slug}/copies", status_code=201, responses=document_refusals(CAMPAIGN_NOT_FOUND))
 async def copy_campaign(
     request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
@@ -244,7 +177,7 @@ async def transition_campaign(
     """
     row = await lifecycle.apply_transition(connection, slug, requested.action, now=now)
     campaign = await campaign_response(request, connection, slug)
-    note = await items.describe_own_priors(connection, row.id) if requested.action == "launch" else None
+    note = await launch.describe_own_priors(connection, row.id) if requested.action == "launch" else None
     return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
 
 

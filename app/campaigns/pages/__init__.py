@@ -1,1 +1,1 @@
-"""Researchers' pages about campaigns: settings, life cycle, and imports of items and answers."""
+"""Researchers' pages about campaigns: settings, life cycle and a preview of HITs."""

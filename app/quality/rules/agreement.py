@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from app.chart_axes import format_with_places
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
@@ -20,6 +19,7 @@ from app.quality.sequential_limits import (
     pearson_correlation_or_zero,
     sequential_correlation_interval,
 )
+from app.text.numbers import format_with_places
 
 MIN_COMPARED_JUDGMENTS = 20
 MIN_AGREEMENT_ABOVE_CHANCE = 0.1  # usual share of equal classes, minus the share by chance

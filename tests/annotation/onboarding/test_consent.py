@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.export import open_export
 from app.annotation.hits import leases
 from app.annotation.hits.assignment import assignment_query_by_id
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
+from app.exports.registry import open_export
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values

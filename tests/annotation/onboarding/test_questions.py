@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from app.analysis import load_answers as stored
 from app.analysis.annotator_table import ANNOTATOR_TABLE
-from app.analysis.export import open_export
 from app.analysis.result_types import Options
 from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_line
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.annotation.platforms.easel_results import check_easel_columns
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
+from app.exports.registry import open_export
 from tests.annotation.hits.campaigns import fields_of, running, values
 from tests.annotation.onboarding.visits import arrives, leases_of, sends, step_of
 

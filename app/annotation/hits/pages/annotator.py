@@ -37,11 +37,12 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
 from app.designs.criteria import criterion_forms
+from app.designs.field_flags import InputModel
 from app.designs.item_names import form_by_position, item_number_by_name
 from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
-from app.field_flags import MAX_ROW_ID, InputModel, parse_row_id
 from app.http.dependencies import (
+    MAX_ROW_ID,
     Now,
     ServingConnection,
     allow_external_media,
@@ -49,6 +50,7 @@ from app.http.dependencies import (
     client_network,
     form_texts_by_name,
     is_script_request,
+    parse_row_id,
     render_page,
     retry_after_headers,
 )

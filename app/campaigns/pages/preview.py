@@ -1,0 +1,125 @@
+"""Preview page of a campaign, and the HITs in its frames."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts.guards import require_researcher, require_researcher_without_csrf
+from app.annotation.platforms.registry import platforms_with_pages
+from app.campaigns import form_input, preview_hit
+from app.campaigns.settings import CampaignSettings
+from app.database.campaign import load_campaign_for_page
+from app.designs.answer import Form
+from app.designs.criteria import criterion_forms
+from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.registry import design_of
+from app.errors import Invalid
+from app.http.dependencies import (
+    FormFields,
+    Now,
+    Transaction,
+    allow_external_media,
+    choose_request_language,
+    is_script_request,
+    render_page,
+)
+from app.http.templating import convert_markdown_texts
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+preview_router = APIRouter(
+    prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False
+)
+PREVIEW_CAMPAIGN_PATH = "/campaigns/{slug}"
+MAX_PREVIEW_HITS = 1_000_000
+
+
+PreviewNumber = Annotated[int, Query(ge=0, le=MAX_PREVIEW_HITS)]
+
+
+@router.get(PREVIEW_CAMPAIGN_PATH + "/try")
+async def show_preview_page(
+    request: Request, connection: Transaction, slug: str, number: PreviewNumber = 0
+) -> HTMLResponse:
+    """Show HITs as annotators see them. Answers are not stored."""
+    campaign = await load_campaign_for_page(connection, slug)
+    return render_page(request, "admin/trial.html", {"campaign": campaign, "number": number})
+
+
+async def read_unsaved_settings(request: Request, slug: str) -> CampaignSettings | None:
+    """Return the settings in the query, from a form that is being filled in; None if the stored settings apply."""
+    values = request.query_params
+    has_settings = "design" in values or slug == preview_hit.NEW_CAMPAIGN_SLUG
+    return form_input.parse_unfinished_settings_form(values) if has_settings else None
+
+
+UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]
+
+
+@preview_router.get(PREVIEW_CAMPAIGN_PATH + "/try/hit")
+async def show_preview_hit(
+    request: Request, connection: Transaction, slug: str, unsaved: UnsavedSettings, number: PreviewNumber = 0
+) -> HTMLResponse:
+    """Show one HIT in a frame of the preview page or of the settings form."""
+    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
+    choose_request_language(request, campaign)
+    return await render_preview_hit(request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number))
+
+
+@preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
+async def answer_preview_hit(
+    request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings, now: Now
+) -> Response:
+    """Check an answer like an annotator's, and show the next HIT, or the same one with the refusal.
+
+    Only the fact that a draft was tried is stored. A browser without scripts sends the settings form here; it is
+    redirected to a HIT with these settings.
+    """
+    if "design" in form_values:
+        settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
+        return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
+    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
+    choose_request_language(request, campaign)
+    number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
+    hit = await preview_hit.draw_preview_hit(connection, campaign, number)
+    if "broken" in form_values:
+        return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
+    try:
+        preview_hit.check_preview_answer(campaign, hit, Form(form_values, "form"))
+    except Invalid as refusal:
+        if is_script_request(request):
+            raise
+        return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
+    if unsaved is None:
+        await preview_hit.mark_draft_tried(connection, campaign, now=now)
+    return await render_preview_hit(
+        request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number + 1)
+    )
+
+
+@preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)
+async def discard_preview_draft() -> None:
+    """Accept a draft and discard it."""
+
+
+async def render_preview_hit(
+    request: Request, campaign: Any, hit: preview_hit.PreviewHit, page_state: Mapping[str, Any] | None = None
+) -> HTMLResponse:
+    allow_external_media(request, campaign)
+    served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
+    context = {
+        "campaign": served_campaign,
+        "asked": criterion_forms(served_campaign, hit.id),
+        "design": design_of(campaign),
+        "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
+        "work": {"hit": hit},
+        "drawn": hit.drawn,
+        "shown": {"form": {}, "replaces": None, **(page_state or {})},
+        "token": "",
+        "instructions": instructions,
+        "last": False,
+    }
+    return render_page(request, "_work.html" if is_script_request(request) else "work.html", context)

@@ -1,0 +1,110 @@
+"""Exports that need a fit: the scores of every method, and those that tables of the analysis declare."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis.answer_kinds import refuse_unreadable_answers
+from app.analysis.fit_cache import FitCache
+from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables
+from app.analysis.result_types import Answers, Options
+from app.analysis.score_tables import all_scores_columns, all_scores_rows
+from app.analysis.scores import require_answers
+from app.text.table_formats import RowCells, TableStream
+
+FITTED_ROWS_PER_BATCH = 1_000
+EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """Request for a fit: the campaign, the criterion and the options."""
+
+    fits: FitCache
+    engine: AsyncEngine
+    slug: str
+    options: Options
+    criterion: str = ""
+
+
+def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[TableStream]]]:
+    """Return the functions that open exports that need a fit, by name."""
+    return {ALL_SCORES_EXPORT.name: export_scores} | {
+        one.name: partial(export_fitted_table, table_name=table, export=one)
+        for table, one in exports_of_tables(TABLE_METHODS)
+    }
+
+
+async def export_scores(request: FitRequest) -> TableStream:
+    """Export one row per item, three columns per method: score and 95 % interval, empty if the method has none."""
+    methods = (
+        await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
+    ).scores
+    require_fit = partial(require_score_methods, methods)
+    await request.fits.fit_with_answers(
+        request.engine, request.slug, "answered", require_fit, criterion=request.criterion
+    )
+
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        answers, found, _ = await request.fits.fit_scores_by_methods(
+            request.engine, request.slug, methods, criterion=request.criterion
+        )
+        for start in range(0, answers.n_items, FITTED_ROWS_PER_BATCH):
+            yield [*all_scores_rows(answers, found, start, start + FITTED_ROWS_PER_BATCH)]
+
+    return TableStream([column.name for column in all_scores_columns(methods)], chunks())
+
+
+def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
+    """Refuse if no method can score these answers.
+
+    Raises:
+        Inestimable: `method_reads_other_answers`, `no_judgments`.
+
+    """
+    if not methods:
+        refuse_unreadable_answers(ALL_SCORES_EXPORT.title, [method.reads for method in SCORE_METHODS.values()], answers)
+    require_answers(answers)
+
+
+async def export_fitted_table(request: FitRequest, table_name: str, export: MethodExport) -> TableStream:
+    """Export the rows that the export declares, else those of its table."""
+    lazy_table = await (
+        fit_export_rows(request, table_name, export.name, export.fit)
+        if export.fit
+        else fit_table_rows(request, table_name)
+    )
+
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        for start in range(0, lazy_table.row_count, FITTED_ROWS_PER_BATCH):
+            yield [*lazy_table.make_rows(start, start + FITTED_ROWS_PER_BATCH)]
+
+    return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
+
+
+async def fit_export_rows(
+    request: FitRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
+) -> LazyTable:
+    method = TABLE_METHODS[table_name]
+    relevant_options = method.relevant_options(request.options)
+
+    def rows(answers: Answers) -> LazyTable:
+        refuse_unreadable_answers(method.title, method.reads, answers)
+        return fit(answers, relevant_options)
+
+    return (
+        await request.fits.fit_with_answers(
+            request.engine, request.slug, ("export", export_name, relevant_options), rows, criterion=request.criterion
+        )
+    )[1]
+
+
+async def fit_table_rows(request: FitRequest, table_name: str) -> LazyTable:
+    result_table = await request.fits.fit_table(
+        request.engine, request.slug, table_name, request.options, criterion=request.criterion
+    )
+    names = [column.name for column in result_table.columns]
+    return LazyTable(names, len(result_table.rows), lambda start, stop: result_table.rows[start:stop])

@@ -1,0 +1,105 @@
+"""Columns of the export of items about the goal: side of the line, how sure it is, and the update law's scores."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis import calibrated_intervals
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_scores
+from app.analysis.result_types import to_cell_columns
+from app.database.bulk import NumberColumn
+from app.designs.scale import MAX_POINTS, shares_to_points
+from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
+from app.goals.progress import settled_probabilities
+from app.goals.settings import NO_GOAL
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
+from app.selection.threshold_line import count_best_items
+
+MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
+SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
+SIDE_CELLS = (False, True, None)
+CHANCE_COLUMN = "side_probability"
+LAW_SCORE_COLUMNS = ("goal_score", "goal_standard_error", "goal_low_95", "goal_high_95")
+
+
+@dataclass(frozen=True, eq=False)
+class GoalColumns:
+    """Columns by name, (N,) each, by item number. `sides` are positions in the cell texts; `numbers` are NaN without
+    data.
+    """
+
+    sides: Mapping[str, npt.NDArray[np.int8]]
+    numbers: Mapping[str, Array]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.sides, *self.numbers)
+
+    def cells(self, item_numbers: NumberColumn) -> list[list[Any]]:
+        """Return the columns of cells of the items with these numbers."""
+        sides = [[SIDE_CELLS[side] for side in of_all[item_numbers].tolist()] for of_all in self.sides.values()]
+        return sides + to_cell_columns(*(of_all[item_numbers] for of_all in self.numbers.values()))
+
+
+NO_GOAL_COLUMNS = GoalColumns({}, {})
+
+
+async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence: CalibratedEvidence) -> GoalColumns:
+    """Return the columns of all items; none without a goal, or for a goal that does not concern single items.
+
+    `connection` is the snapshot from which `evidence` was read.
+    """
+    has_law_scores = law_of(campaign).fit is not None and can_measure_goal_by_law(campaign)
+    if campaign.goal == NO_GOAL or not (has_law_scores or campaign.goal in SIDE_COLUMN_BY_GOAL):
+        return NO_GOAL_COLUMNS
+    goal_estimates = await evidence.estimate_goal(campaign)
+    law_scores = law_score_columns(goal_estimates) if has_law_scores else {}
+    if campaign.goal not in SIDE_COLUMN_BY_GOAL:
+        return GoalColumns({}, law_scores)
+    items, score = await load_goal_item_scores(connection, campaign)
+    return await asyncio.to_thread(side_columns, campaign, goal_estimates.estimates, items, score, law_scores)
+
+
+def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
+    """Return the law's scores in points; none while the goal is measured by plain means."""
+    columns = map(shares_to_points, calibrated_intervals.calibrated_columns(goal_estimates.estimates))
+    empty = np.full(len(goal_estimates.estimates.mean), np.nan)
+    return {
+        name: empty if goal_estimates.source == MEASURED_BY_MEANS else of_all
+        for name, of_all in zip(LAW_SCORE_COLUMNS, columns, strict=True)
+    }
+
+
+def side_columns(
+    campaign: Any, intervals: ModeratedMeans, item_numbers: Integers, scores: Array, law_scores: Mapping[str, Array]
+) -> GoalColumns:
+    """Return on which side of the goal's line each item is, with its probability.
+
+    Args:
+        campaign: View of the campaign by one criterion.
+        intervals: Calibrated intervals of all N items.
+        item_numbers: Items that count for the goal, (n,).
+        scores: Their scores, (n,).
+        law_scores: Columns of the law's scores by name.
+
+    """
+    item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
+    if campaign.goal == "best":
+        item_sides[np.argsort(-scores, kind="stable")[: count_best_items(campaign.best_items, len(item_numbers))]] = 1
+    else:
+        item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1
+        item_sides[np.isnan(item_intervals.mean)] = -1
+    sides_of_all = np.full(len(intervals.mean), -1, np.int8)
+    sides_of_all[item_numbers] = item_sides
+    chance = {}
+    if len(item_numbers) <= MAX_ITEMS_WITH_CHANCE:
+        chance[CHANCE_COLUMN] = np.full(len(sides_of_all), np.nan)
+        chance[CHANCE_COLUMN][item_numbers] = settled_probabilities(campaign, item_intervals, scores)
+    return GoalColumns({SIDE_COLUMN_BY_GOAL[campaign.goal]: sides_of_all}, chance | dict(law_scores))

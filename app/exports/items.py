@@ -1,0 +1,272 @@
+"""The export of items: one row per item with its posterior, and the EASL program's own file."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis import calibrated_intervals
+from app.analysis.result_types import to_cell_columns
+from app.database.bulk import NumberColumn, fetch_arrays_on_driver, prefetch
+from app.database.session import driver_of
+from app.designs.criteria import criterion_number, criterion_views
+from app.designs.registry import design_of
+from app.exports.goal_columns import GoalColumns, load_goal_columns
+from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
+from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cells
+from app.goals.settings import RELEASE_ITEMS
+from app.inference.ground.arrays import Array, distinct_rows
+from app.inference.online.law import PosteriorFamily
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
+from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
+
+SETTLED_EXPORT_COLUMNS = ("settled",)
+DEVIATION_EXPORT_COLUMNS = ("standard_deviation",)  # of a posterior
+EASL_COLUMNS = ("alpha", "beta", "mode", "var")
+EASL_COLUMN_ALIASES = ("mu", "sigma")  # what its documentation calls mode and var
+
+UnjudgedCells = Callable[[Sequence[int]], Sequence[Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class ItemBlock:
+    """Some items, column by column: ids, shown texts, uploaded rows, and `numbers` by the columns of the posteriors."""
+
+    ids: Sequence[str]
+    shown: Sequence[str]
+    uploaded_rows: Sequence[dict[str, Any]]
+    numbers: dict[str, NumberColumn]
+
+    def uploaded_columns(self, columns: Sequence[str]) -> list[list[Any]]:
+        """Return uploaded values, column by column; None where an item has no such value."""
+        return [[row.get(name) for row in self.uploaded_rows] for name in columns]
+
+
+def has_beta_posteriors(campaign: Any) -> bool:
+    """Return whether the released EASL program could read the campaign's posteriors."""
+    return law_of(campaign).family.parameter_names == EASL_COLUMNS[:2]
+
+
+async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+    """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
+
+    The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
+    standard error and calibrated interval. All are in points, or in the other unit that pages show. If the posterior
+    counts classes, the likeliest label and its share are added; if values have no order, there is no mean. If
+    annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
+    is a row per item by the first, then by the next.
+    """
+    unjudged = await load_unjudged_cells(connection, campaign)
+    uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
+    parts = [await load_item_row_formatter(connection, view, unjudged, uploaded) for view in criterion_views(campaign)]
+    own_columns = ("id", "shown", *parts[0].columns)
+    renamed = [
+        unused_column_name(name, {*own_columns, *uploaded}) if name in own_columns else name for name in uploaded
+    ]
+
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        for part in parts:
+            async with aclosing(stream_item_rows(connection, part.campaign, part.format_rows)) as blocks:
+                async for rows in blocks:
+                    yield rows
+
+    return TableStream((*own_columns[:2], *renamed, *own_columns[2:]), chunks())
+
+
+@dataclass(frozen=True)
+class ItemRowFormatter:
+    """Rows of the export of items by one criterion.
+
+    Attributes:
+        campaign: View of the campaign by the criterion.
+        intervals: Calibrated intervals of all items.
+        unjudged_cells: Function from `load_unjudged_cells`, or None.
+        uploaded_columns: Names of the uploaded columns.
+        goal_columns: Columns that a goal adds.
+
+    """
+
+    campaign: Any
+    intervals: ModeratedMeans
+    unjudged_cells: UnjudgedCells | None
+    uploaded_columns: Sequence[str]
+    goal_columns: GoalColumns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns after the uploaded ones."""
+        law, design = law_of(self.campaign), design_of(self.campaign)
+        family = law.family
+        criterion = (CRITERION_COLUMN,) if self.campaign.criteria else ()
+        label = (LABEL_COLUMN,) if family.counts_classes else ()
+        unit = design.score_unit(law)
+        deviation = DEVIATION_EXPORT_COLUMNS if unit.has_standard_errors else ()
+        score = unit.score_column or family.score_name
+        posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
+        means = (
+            tuple(calibrated_intervals.calibrated_columns_in_unit(design.unit, self.intervals.select_items([])))
+            if design.is_ordered
+            else ()
+        )
+        unjudged = UNJUDGED_EXPORT_COLUMNS if self.unjudged_cells else ()
+        return (
+            *criterion,
+            *posterior,
+            *means,
+            *unjudged,
+            *(SETTLED_EXPORT_COLUMNS if self.has_settled_items else ()),
+            *self.goal_columns.names,
+        )
+
+    @property
+    def has_settled_items(self) -> bool:
+        """Whether the campaign releases settled items."""
+        return bool(self.campaign.when_reached == RELEASE_ITEMS or self.campaign.releases)
+
+    def format_rows(self, block: ItemBlock) -> list[RowCells]:
+        """Return the rows of some items, with the cells that every item has."""
+        campaign, numbers = self.campaign, block.numbers
+        law, design = law_of(campaign), design_of(campaign)
+        family = law.family
+        state = [numbers[name] for name in family.parameter_names]
+        unit = design.score_unit(law)
+        deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
+        shown = map(unit.to_file_values, (numbers["score"], *deviation, *posterior_intervals(family, state)))
+        criterion = [[campaign.criterion_name] * len(block.ids)] if campaign.criteria else []
+        labels = [likeliest_labels(campaign, np.array(state), numbers["judgments"])] if family.counts_classes else []
+        posterior = to_cell_columns(*shown, numbers["judgments"])
+        calibrated_values = (
+            calibrated_intervals.calibrated_columns_in_unit(
+                design.unit, self.intervals.select_items(numbers["number"])
+            ).values()
+            if design.is_ordered
+            else ()
+        )
+        unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
+        settled = [(numbers["settled"] > 0).tolist()] if self.has_settled_items else []
+        columns = (
+            *criterion,
+            *to_cell_columns(*state),
+            *labels,
+            *posterior,
+            *to_cell_columns(*calibrated_values),
+            *unjudged,
+            *settled,
+        )
+        columns += (*self.goal_columns.cells(numbers["number"]),)
+        return list(zip(block.ids, block.shown, *block.uploaded_columns(self.uploaded_columns), *columns, strict=True))
+
+
+async def load_item_row_formatter(
+    connection: AsyncConnection, campaign: Any, unjudged_cells: UnjudgedCells | None, uploaded_columns: Sequence[str]
+) -> ItemRowFormatter:
+    """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
+    evidence = await calibrated_intervals.load_calibrated_evidence(connection, campaign)
+    goal_values = await load_goal_columns(connection, campaign, evidence)
+    return ItemRowFormatter(campaign, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
+
+
+def likeliest_labels(campaign: Any, state: Array, judgments: NumberColumn) -> list[str | None]:
+    """Return the likeliest label of each item from `state`, (K, N); None without judgments, or where no label leads."""
+    classes = design_of(campaign).classes
+    class_numbers = law_of(campaign).family.most_counted_class(state)
+    return [
+        classes[number] if number >= 0 and count else None
+        for number, count in zip(class_numbers.tolist(), judgments.tolist(), strict=True)
+    ]
+
+
+def unused_column_name(name: str, taken_names: set[str]) -> str:
+    """Return another name for an uploaded column whose name the export uses itself."""
+    while name in taken_names:
+        name = f"uploaded_{name}"
+    return name
+
+
+async def export_easl_file(connection: AsyncConnection, campaign: Any) -> TableStream:
+    """Export the file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and
+    var.
+    """
+    columns = await load_uploaded_columns(connection, campaign.id)
+    replaced = {"id", *EASL_COLUMNS, *(EASL_COLUMN_ALIASES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
+    kept_columns = [name for name in columns if name not in replaced]
+
+    def cells(items: ItemBlock) -> list[RowCells]:
+        posterior = to_cell_columns(*(items.numbers[name] for name in (*EASL_COLUMNS[:2], "score", "variance")))
+        return list(zip(items.ids, *items.uploaded_columns(kept_columns), *posterior, strict=True))
+
+    return TableStream(("id", *kept_columns, *EASL_COLUMNS), stream_item_rows(connection, campaign, cells))
+
+
+def posterior_intervals(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
+    """Return both ends for each posterior. Many are equal, and finding these takes less time than their intervals."""
+    first, positions = distinct_rows(state)
+    low, high = family.interval(*(column[first] for column in state))
+    return low[positions], high[positions]
+
+
+async def load_uploaded_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
+    """Return all uploaded columns of items, in the order in which they first appeared."""
+    return list(await connection.scalars(FIND_UPLOADED_COLUMNS, {"campaign": campaign_id}))
+
+
+async def stream_item_rows(
+    connection: AsyncConnection, campaign: Any, format_rows: Callable[[ItemBlock], list[RowCells]]
+) -> AsyncGenerator[list[RowCells]]:
+    """Stream the rows of all items, block by block.
+
+    While one block is written, the next is formatted in a thread, and the one after that is read.
+    """
+    driver = await driver_of(connection)
+    starts = count(0, EXPORT_ROWS_PER_BATCH)
+    names = law_of(campaign).family.parameter_names
+    posteriors = FIND_ITEM_POSTERIORS.format(state=", ".join(f"state[{k}]" for k, _ in enumerate(names, start=1)))
+    kinds = {"number": "i4", **dict.fromkeys((*names, "score", "variance"), "f8"), "judgments": "i4", "settled": "i4"}
+
+    async def read() -> tuple[str, dict[str, NumberColumn]] | None:
+        start = next(starts)
+        arguments = (campaign.id, start, start + EXPORT_ROWS_PER_BATCH - 1)
+        if texts := await driver.fetchval(FIND_ITEM_TEXTS, *arguments):
+            return texts, await fetch_arrays_on_driver(
+                driver, posteriors, (*arguments, criterion_number(campaign)), **kinds
+            )
+        return None
+
+    async def made() -> list[RowCells] | None:
+        block = await anext(blocks, None)
+        return await asyncio.to_thread(lambda: format_rows(parse_item_block(*block))) if block else None
+
+    async with aclosing(prefetch(read)) as blocks, aclosing(prefetch(made)) as tables:
+        async for rows in tables:
+            yield rows
+
+
+def parse_item_block(texts: str, numbers: dict[str, NumberColumn]) -> ItemBlock:
+    ids, shown, uploaded = zip(*json.loads(texts), strict=True)
+    return ItemBlock(ids, shown, uploaded, numbers)
+
+
+# Numbers run from 0 without gaps, so a block is a range of both primary keys; each item of a launched campaign has a
+# posterior. All texts of a block come as one, and its numbers as arrays: to make a value of each cell, row by row,
+# takes longer than all else.
+FIND_ITEM_TEXTS = """
+    SELECT json_agg(json_build_array(external_id, shown, fields) ORDER BY number)::text FROM items
+    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3
+"""
+FIND_ITEM_POSTERIORS = """
+    SELECT number, {state}, score, variance, judgments, CAST(settled AS int) FROM current_posteriors
+    WHERE campaign_id = $1 AND number BETWEEN $2 AND $3 AND criterion = $4 ORDER BY number
+"""
+
+FIND_UPLOADED_COLUMNS = text("""
+    SELECT uploaded.name FROM items, json_object_keys(fields) WITH ORDINALITY AS uploaded (name, place)
+    WHERE campaign_id = :campaign GROUP BY uploaded.name ORDER BY min(number), min(place)
+""")

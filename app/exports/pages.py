@@ -1,0 +1,149 @@
+"""Page of the files that a campaign exports, and their downloads."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, StreamingResponse
+
+from app.accounts.guards import require_researcher
+from app.analysis.available_methods import load_available_methods
+from app.analysis.load_answers import has_answers
+from app.analysis.method_types import MethodExport
+from app.analysis.pages.analysis import CriterionNameQuery, ProcessFits, campaign_page_context
+from app.analysis.view import AnalysisView
+from app.database.campaign import load_campaign_for_page
+from app.designs.criteria import find_criterion
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.designs.scale import MAX_POINTS
+from app.errors import NotFound, shorten_echo
+from app.exports.items import has_beta_posteriors
+from app.exports.registry import ExportFile, open_export
+from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, render_page
+from app.inference.online.law import Law
+from app.media import media_store as media
+from app.record import remarks
+from app.record.campaign_law import law_of
+from app.text.table_formats import ExportFormat
+
+router = APIRouter(
+    prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(require_researcher)], include_in_schema=False
+)
+
+
+DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
+
+
+def list_downloads(
+    campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
+) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
+    """Yield (title, contents, [(file, words)]) of what this campaign can export now.
+
+    Args:
+        campaign: View of the campaign by one criterion.
+        exports: Exports that need a fit, by that criterion.
+        has_remarks: Whether there are comments and flags, or can be.
+
+    """
+    design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
+    criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
+    if campaign.status != "draft":
+        contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
+        yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
+    contents = (
+        f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, "
+        f"kind of input.{each_criterion_text}"
+    )
+    yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if campaign.segment_count:
+        contents = (
+            "Every output with its system, segment, source and reference, its judgments and their mean."
+            f"{each_criterion_text}"
+        )
+        yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
+        "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
+        "up, when it was shown and when its lease ends."
+    )
+    yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    contents = (
+        "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
+    )
+    yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if campaign.visit_version:
+        contents = (
+            "What each annotator did before the work, such as the version of the consent that they agreed to, and when."
+        )
+        yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    if has_remarks:
+        contents = "Remarks of annotators on items and HITs: comments, and flags with the chosen reason."
+        yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
+    for method_export in exports:
+        contents = method_export.contents + f" {describe_label_cut(design)}" * (
+            method_export.can_cut_scores and not design.classes
+        )
+        yield (
+            method_export.title,
+            contents,
+            [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
+        )
+    yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
+    if campaign.status != "draft" and has_beta_posteriors(campaign):
+        yield (
+            "EASL file",
+            "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
+            [(f"easl.csv{criterion_query}", "CSV")],
+        )
+
+
+def describe_items_file(design: Design, law: Law) -> str:
+    """Return a sentence on the columns of the file of items."""
+    score = design.score_unit(law).title.lower()
+    if law.family.counts_classes:
+        score = f"likeliest label and its {score}"
+    mean = f", and the {design.unit.mean_phrase} with its calibrated interval" * design.is_ordered
+    return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
+
+
+def describe_label_cut(design: Design) -> str:
+    """Return how labels are made if annotators choose none."""
+    middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
+    return f"The {design.noun}s that annotators gave are cut at {middle}."
+
+
+@router.get("")
+async def show_export_page(
+    request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
+) -> HTMLResponse:
+    campaign = find_criterion(await load_campaign_for_page(connection, slug), criterion)
+    answered = await has_answers(connection, campaign)
+    exports = (await load_available_methods(connection, campaign)).exports if answered else []
+    context = campaign_page_context(campaign) | {"view": AnalysisView(criterion=criterion)}
+    files = [*list_downloads(campaign, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
+    context |= {"has_files": await media.has_media_files(connection, campaign.id)}
+    return render_page(request, "admin/export.html", context | {"downloads": files})
+
+
+@router.get("/{file}")
+async def download_export(
+    database: ReadingDatabase, fits: ProcessFits, slug: str, file: str, *, now: Now, criterion: CriterionNameQuery = ""
+) -> StreamingResponse:
+    """`items.csv`, `responses.jsonl`, ...; `.xl.csv` protects cells that a spreadsheet program would change."""
+    export_name, _, extension = file.partition(".")
+    if extension not in (("json",) if export_name == "settings" else ("csv", "xl.csv", "jsonl")):
+        raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
+    format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
+    export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
+    return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
+
+
+def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
+    """Return a download that is sent while it is written."""
+    headers = download_headers(
+        export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
+    )
+    return StreamingResponse(export_file.chunks, media_type=export_file.media_type, headers=headers)

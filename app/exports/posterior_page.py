@@ -1,0 +1,137 @@
+"""A campaign's posteriors, a page at a time, with their intervals."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.analysis import calibrated_intervals
+from app.analysis.result_types import to_cell_rows
+from app.database.tables import current_posteriors as posteriors
+from app.database.tables import items
+from app.designs.criteria import criterion_number
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.exports.items import likeliest_labels
+from app.inference.ground.arrays import Array
+from app.inference.online.law import Law
+from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign_law import law_of
+
+PosteriorOrder = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
+
+
+@dataclass(frozen=True)
+class PosteriorEstimate:
+    """One item's posterior, on the scale of the scores, 0 to 1.
+
+    `state` holds the numbers that the update law keeps, and `a` and `b` are the first two of them. `label` is the
+    likeliest one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of
+    pages and files.
+
+    The fields from `mean_score` on are those of `calibrated_intervals.CALIBRATED_COLUMNS`, None if unknown.
+    """
+
+    id: str
+    text: str
+    state: list[float]
+    a: float
+    b: float | None
+    score: float
+    variance: float
+    low: float
+    high: float
+    judgments: int
+    mean_score: float | None
+    standard_error: float | None
+    calibrated_low_95: float | None
+    calibrated_high_95: float | None
+    label: str | None
+    as_shown: dict[str, float | None]
+
+
+async def load_posterior_page(
+    connection: AsyncConnection,
+    campaign: Any,
+    intervals: ModeratedMeans,
+    *,
+    offset: int,
+    limit: int,
+    order: PosteriorOrder,
+    level: float,
+) -> tuple[int, list[PosteriorEstimate]]:
+    """Return the total number of posteriors (0 before the launch), and a page of them by one criterion.
+
+    Args:
+        connection: A snapshot.
+        campaign: View of the campaign by one criterion.
+        intervals: Calibrated intervals of all items.
+        offset: Number of posteriors to skip.
+        limit: Number of posteriors on the page.
+        order: Column to sort by.
+        level: Mass of the posterior's central interval, between 0 and 1.
+
+    """
+    is_own_posterior = (posteriors.c.campaign_id == campaign.id) & (
+        posteriors.c.criterion == criterion_number(campaign)
+    )
+    total = (
+        await connection.execute(select(func.count()).select_from(posteriors).where(is_own_posterior))
+    ).scalar_one()
+    column = posteriors.c[order.removeprefix("-")]
+    statement = (
+        select(items.c.external_id, items.c.shown, posteriors)
+        .join(items, (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number == posteriors.c.number))
+        .where(is_own_posterior)
+        .order_by(column.desc() if order.startswith("-") else column, posteriors.c.number)
+    )
+    rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
+    family = law_of(campaign).family
+    state = family.stack_states([row.state for row in rows])
+    low, high = family.interval(*state, level=level)
+    judgments = np.array([row.judgments for row in rows], np.intp)
+    labels = likeliest_labels(campaign, state, judgments) if family.counts_classes else [None] * len(rows)
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    page_intervals = intervals.select_items([row.number for row in rows])
+    calibrated_cells = calibrated_intervals.calibrated_rows(page_intervals)
+    scores, variances = [row.score for row in rows], [row.variance for row in rows]
+    numbers = np.array([scores, variances, low, high])
+    as_shown = posterior_numbers_in_units(design_of(campaign), law_of(campaign), numbers, page_intervals)
+    return total, [
+        PosteriorEstimate(
+            *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),
+            *(*end, row.judgments, *mine, label, shown),
+        )
+        for row, end, mine, label, shown in zip(rows, ends, calibrated_cells, labels, as_shown, strict=True)
+    ]
+
+
+def posterior_numbers_in_units(
+    design: Design, law: Law, numbers: Array, intervals: ModeratedMeans
+) -> list[dict[str, Any]]:
+    """Return the numbers of some items by name, in the units of pages and files.
+
+    Args:
+        design: The campaign's design.
+        law: Its update law.
+        numbers: Scores, variances and both ends of intervals, (4, n).
+        intervals: Calibrated intervals of these items.
+
+    """
+    unit, mean_unit = design.score_unit(law), design.unit
+    score, variance, low, high = numbers
+    mean, error, *ends = calibrated_intervals.calibrated_columns(intervals)
+    missing = np.full(len(score), np.nan)
+    columns = {
+        "score": unit.to_file_values(score),
+        "standard_deviation": unit.to_file_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
+        "low": unit.to_file_values(low),
+        "high": unit.to_file_values(high),
+        "mean": mean_unit.to_file_values(mean),
+        "standard_error": mean_unit.to_file_values(error) if mean_unit.has_standard_errors else missing,
+        "calibrated_low_95": mean_unit.to_file_values(ends[0]),
+        "calibrated_high_95": mean_unit.to_file_values(ends[1]),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in to_cell_rows(*columns.values())]

@@ -1,0 +1,239 @@
+"""The export of responses: one row per item of an answered HIT, in the order in which responses were applied."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
+from app.designs import criteria
+from app.designs.criteria import criterion_number, criterion_views
+from app.designs.design import Design
+from app.designs.registry import design_of
+from app.designs.remarks import REMARKS_KEY as SAID_BESIDE
+from app.designs.remarks import WHOLE_HIT
+from app.designs.scale import competition_ranks
+from app.designs.unjudged import UNJUDGED_KEY
+from app.record import remarks as said_beside
+from app.record.responses import COUNTING_RESPONSES_CONDITION, FIND_EXCLUDED_ANNOTATORS, LAST_DECISION_SQL, Response
+from app.text.spreadsheets import guard_against_formula
+from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
+
+RESPONSE_EXPORT_COLUMNS = (
+    *("seq", "annotator", "name", "source", "hit", "iteration", "position", "item", "leader", "score", "rank"),
+    *("issued_at", "received_at", "first_touch_ms", "changes", "input_kind", "viewport", "not_applicable", "counts"),
+    *("replaces", "drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred"),
+    "revision",
+)
+SEGMENT_USE_COLUMNS = ("segment", "shown_as")
+CRITERION_COLUMN = "criterion"
+CRITERION_POSITION_COLUMN = "criterion_position"  # which of the criteria was asked first, 1, and so on
+LABEL_COLUMN = "label"
+UNJUDGED_REASON_COLUMN = "reason"  # why an item cannot be judged
+REMARK_TEXT_COLUMNS = ("flag", "comment", "hit_flag", "hit_comment")  # what was said of the item, and of the HIT
+TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
+
+
+async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+    """Export one row per item of an answered HIT, in the order of the responses; positions and ranks count from 1.
+
+    `counts` is false if the response is excluded. `left_out` then says why (`annotator_excluded`, `answer_excluded`,
+    `replaced`, or `not_yet`: the answer that it replaces still counts), with the decision's reason and time. `barred`
+    says whether the annotator is held or excluded, and `revision` at which revision of the posteriors all this is
+    true. `replaces` is the number of the response that the annotator replaced with this one. `drawn_because` and
+    `leader_probability` say why the HIT was drawn (`selection.rule.Draw`).
+
+    An item that cannot be judged has no score, but a reason if the campaign asks for one. Imported HITs in which all
+    items are marked so come last. A score that is a class, counted from 0, has its label in the next column; without
+    an order there are no ranks. For systems there is also the segment, and the system under which a shared output was
+    shown. With several criteria, there is a row per item by the first, then by the next, with the place in which it
+    was asked. Remarks are included if the campaign asks for them or has any. The last columns hold the annotator's
+    answers to profile questions.
+    """
+    designs, has_systems = [(view, design_of(view)) for view in criterion_views(campaign)], campaign.segment_count > 0
+
+    async def chunks() -> AsyncIterator[list[RowCells]]:
+        for statement in FIND_RESPONSES_TO_EXPORT[has_systems]:
+            result = await connection.stream(statement, {"campaign": campaign.id})
+            async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
+                yield [
+                    (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
+                    for row in rows
+                    for by in designs
+                    for cells in response_rows(row, *by, has_remarks=has_remarks)
+                ]
+
+    has_remarks = await said_beside.should_show_remarks(connection, campaign)
+    columns = response_columns(
+        campaign, has_systems=has_systems, has_remarks=has_remarks, has_reasons=campaign.cannot_be_judged
+    )
+    width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
+    entry_answers = await load_entry_answers(connection, campaign.id) if question_names else {}
+    guarded_answers = {
+        number: {name: guard_against_formula(text) for name, text in given.items()}
+        for number, given in entry_answers.items()
+    }
+    return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
+
+
+def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has_reasons: bool) -> tuple[str, ...]:
+    """Return `RESPONSE_COLUMNS` with those that the campaign adds.
+
+    These are the label of a score that is a class, the criterion if there are several, the columns of segments,
+    remarks and reasons.
+    """
+    place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
+    label, reason = (
+        [LABEL_COLUMN] if design_of(campaign).classes else [],
+        [UNJUDGED_REASON_COLUMN] if has_reasons else [],
+    )
+    criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.criteria else []
+    segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
+    return (
+        *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
+        *(*label, *rest, *segment, *(REMARK_TEXT_COLUMNS if has_remarks else ()), *reason),
+    )
+
+
+def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_remarks: bool) -> Iterable[RowCells]:
+    """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
+    first = criterion_number(criterion_view) * len(row.items)
+    value_slice = slice(first, first + len(row.items))
+    telemetry, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
+    touches = (telemetry[name][value_slice] if name in telemetry else nothing for name in TELEMETRY_COLUMNS)
+    viewport, criterion = telemetry.get("viewport"), criterion_cells(criterion_view, extra)
+    response, reasons = Response.from_stored(0, 0, row.items, row.scores[value_slice]), extra.get(UNJUDGED_KEY, {})
+    places = (
+        competition_ranks(design.to_points(np.array(response.values, np.float64)).tolist())
+        if design.is_ordered
+        else nothing
+    )
+    value_and_rank = dict(zip(response.items, zip(response.values, places, strict=False), strict=True))
+    cells_by_item = {
+        item: [*value_and_rank.get(item, (None, None)), *rest] for item, *rest in zip(row.items, *touches, strict=True)
+    }
+    ids = dict(zip(row.shown, row.ids, strict=True))
+    for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
+        leader = None if row.leader is None else number == row.leader
+        score, rank, *touch = cells_by_item.get(number, [None] * 5)
+        label = [None if score is None else design.classes[int(score)]] if design.classes else []
+        yield (
+            *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
+            *(position, item, *criterion, leader, score, *label, rank),
+            *(row.issued_at, row.received_at, *touch, viewport and guard_against_formula(viewport)),
+            number not in cells_by_item or str(number) in reasons,
+            row.counts,
+            row.replaces,
+            *(row.drawn_because, row.leader_probability),
+            *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
+            *(segment_cells(row, ids, position - 1) if row.segment else ()),
+            *(remark_cells(extra, str(number)) if has_remarks else ()),
+            reasons.get(str(number)),
+        )
+
+
+def criterion_cells(criterion_view: Any, extra: Mapping[str, Any]) -> RowCells:
+    """Return the name of the view's criterion, and its place among the criteria asked, if known."""
+    if not criterion_view.criteria:
+        return ()
+    order = extra.get(criteria.CRITERIA_ORDER_KEY, ())
+    name = criterion_view.criterion_name
+    return name, order.index(name) + 1 if name in order else None
+
+
+def remark_cells(extra: Mapping[str, Any], item: str) -> RowCells:
+    """Return the cells of remarks, guarded against spreadsheet programs; a flag without a reason is an empty text."""
+    remarks_by_subject = extra.get(SAID_BESIDE, {})
+    return tuple(
+        guard_against_formula(remarks_by_subject.get(about, {}).get(name))
+        for about in (item, WHOLE_HIT)
+        for name in ("flag", "comment")
+    )
+
+
+def segment_cells(row: Row[Any], ids: Mapping[int, str], position: int) -> RowCells:
+    """Return the segment's cells of the item at a place."""
+    return row.segment, ids[(row.shown_as or row.shown)[position]]
+
+
+# Ids of the items of a HIT, in the order in which they were shown.
+SHOWN_ITEM_IDS_COLUMN = """
+           ARRAY(SELECT i.external_id FROM unnest(h.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = h.campaign_id AND i.number = shown.number ORDER BY place) AS ids"""
+
+# The segment of a HIT of systems, and the items under which outputs were shown.
+HIT_SEGMENT_COLUMNS = """
+           (SELECT s.external_id FROM segments s WHERE s.campaign_id = :campaign AND s.number = h.segment) AS segment,
+           h.shown_as"""
+
+
+def join_exclusion_sql(annotator_sql: str, response_sql: str) -> str:
+    """Return SQL that joins the decision that excludes a response (or HIT).
+
+    If there are several, it is the decision about the response itself.
+    """
+    decided = LAST_DECISION_SQL.format(campaign=":campaign")
+    return f"""
+    LEFT JOIN LATERAL (
+        SELECT d.kind, d.reason, d.decided_at, d.response_seq FROM decisions d
+        WHERE d.campaign_id = :campaign AND d.seq <= {decided} AND d.kind <> 'include'
+          AND (d.annotator_id = {annotator_sql} OR d.response_seq = {response_sql})
+          AND NOT EXISTS (
+              SELECT FROM decisions later WHERE later.campaign_id = :campaign AND later.seq > d.seq
+              AND later.seq <= {decided} AND later.annotator_id IS NOT DISTINCT FROM d.annotator_id
+              AND later.response_seq IS NOT DISTINCT FROM d.response_seq)
+        ORDER BY d.response_seq, d.seq DESC LIMIT 1
+    ) AS left_out ON NOT r.counts"""  # noqa: S608  (made of constants)
+
+
+# In words, and the decision's reason and time.
+EXCLUSION_COLUMNS = """
+           CASE WHEN r.counts THEN NULL WHEN left_out.kind IS NULL THEN 'not_yet'
+                WHEN left_out.response_seq IS NULL THEN 'annotator_excluded'
+                WHEN left_out.kind = 'withdraw' THEN 'replaced' ELSE 'answer_excluded' END AS left_out,
+           left_out.reason AS left_out_reason, left_out.decided_at AS left_out_at,
+           (SELECT barred FROM annotators b WHERE b.campaign_id = :campaign AND b.id = r.annotator_id) AS barred,
+           (SELECT revision FROM campaigns WHERE id = :campaign) AS revision"""
+
+
+def responses_to_export_sql(segment_columns: str) -> TextClause:
+    """Return SQL for the responses of a campaign."""
+    return text(f"""
+    SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
+           r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
+           h.drawn_because, h.leader_probability,{EXCLUSION_COLUMNS},
+           h.items AS shown,{SHOWN_ITEM_IDS_COLUMN},{segment_columns}
+    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
+    JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
+    JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
+    {join_exclusion_sql("r.annotator_id", "r.seq")}
+    ORDER BY r.seq
+""")  # noqa: S608  (made of constants)
+
+
+def unscored_hits_sql(segment_columns: str) -> TextClause:
+    """Return SQL for the HITs in which every item was marked N/A."""
+    return text(f"""
+    SELECT NULL AS seq, r.annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
+           h.leader, h.items AS shown,{SHOWN_ITEM_IDS_COLUMN},{segment_columns},
+           CAST('{{}}' AS int[]) AS items, CAST('{{}}' AS float8[]) AS scores, NULL AS extra, NULL AS telemetry,
+           h.issued_at, h.closed_at AS received_at, r.counts, NULL AS replaces,
+           NULL AS drawn_because, NULL AS leader_probability,{EXCLUSION_COLUMNS}
+    FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
+    CROSS JOIN LATERAL (SELECT a.id AS annotator_id, a.id NOT IN ({FIND_EXCLUDED_ANNOTATORS.text}) AS counts) AS r
+    {join_exclusion_sql("r.annotator_id", "NULL")}
+    WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
+      AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
+    ORDER BY h.id
+""")  # noqa: S608  (made of constants)
+
+
+# For campaigns of items, and of systems.
+FIND_RESPONSES_TO_EXPORT = [
+    (responses_to_export_sql(segment), unscored_hits_sql(segment))
+    for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)
+]

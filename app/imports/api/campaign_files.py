@@ -1,0 +1,79 @@
+"""API that creates a campaign from a file, and sends a campaign as a file."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from app.accounts.guards import require_program
+from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, Campaign, campaign_response
+from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
+from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
+from app.imports import campaign_file_io, campaign_zip
+from app.imports.api.imports import open_sent_file, openapi_file_body
+from app.imports.pages.campaign_files import RequestUploadSlots, campaign_archive_response
+
+router = APIRouter(
+    prefix="/api/v1/campaigns",
+    tags=["Campaigns"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
+)
+
+
+CREATE_FROM_FILE_REFUSALS = {
+    413: "`too_large`, and of items and of a zip as for items",
+    422: (
+        "The file: `file_missing`, `file_empty`, `not_utf8`, `yaml_unreadable`, `items_not_sent`, and "
+        "`campaign_file_invalid`; `details.mistakes` has the `line`, `field` and `message` of each. A zip: "
+        "`campaign_file_missing`, `zip_stray`. Items and the files that they name: as for items."
+    ),
+}
+
+
+@router.post(
+    "/files",
+    status_code=201,
+    responses=document_refusals(CREATE_FROM_FILE_REFUSALS),
+    openapi_extra=openapi_file_body(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
+)
+async def create_from_file(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
+) -> Campaign:
+    """Create a draft from a campaign file, sent as the body or as the field `file` of a form: all of it or nothing.
+
+    The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items
+    name.
+    """
+    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+        sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
+        async with database.begin() as connection:
+            row = await campaign_file_io.create_campaign_of_file(
+                connection,
+                sent_campaign.parsed_file,
+                now=now,
+                max_mb=settings.max_upload_mb,
+                table=sent_campaign.table,
+                media=sent_campaign.media,
+            )
+            return await campaign_response(request, connection, row.slug)
+
+
+@router.get(
+    "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
+)
+async def get_file(
+    connection: Transaction,
+    now: Now,
+    slug: str,
+    *,
+    items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
+) -> Response:
+    """Return a campaign as a file from which an equal one can be created: YAML, or a zip with the files that items
+    name.
+    """
+    return campaign_archive_response(
+        await campaign_file_io.write_campaign_archive(connection, slug, with_items=items), slug, now
+    )

@@ -1,0 +1,226 @@
+"""API of imports into campaigns: items with their media, and answers that were given elsewhere."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
+from typing import Annotated, Any, BinaryIO, Literal, cast
+
+from fastapi import APIRouter, Depends, Query, Request
+
+from app.accounts.guards import require_program
+from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
+from app.http.dependencies import AppSettings, Database, Now, document_refusals
+from app.imports import items, responses_import
+from app.imports.answer_options import AnswerFileOptions
+from app.imports.columns import ColumnMapping, id_column_or_none
+from app.imports.pages.campaign_files import RequestUploadSlots, require_uploaded_file
+from app.imports.pages.imports import uploaded_media_zip
+from app.media.media_zip import MediaZip
+from app.uploads import ReadOptions
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
+
+router = APIRouter(
+    prefix="/api/v1/campaigns",
+    tags=["Campaigns"],
+    dependencies=[Depends(require_program)],
+    responses=document_refusals(
+        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
+    ),
+)
+
+
+def openapi_file_body(*content_types: str, **more_files: str) -> dict[str, Any]:
+    """Return the OpenAPI description of a request that sends a file.
+
+    Args:
+        content_types: Content types of the file, sent as the body or as the field `file` of a form.
+        more_files: Further files of the form: description by field name.
+
+    """
+    binary = {"type": "string", "format": "binary"}
+    more_properties = {name: binary | {"description": description} for name, description in more_files.items()}
+    form = {"schema": {"type": "object", "properties": {"file": binary, **more_properties}, "required": ["file"]}}
+    bodies = {kind: {"schema": {"type": "string"}} for kind in content_types}
+    return {"requestBody": {"required": True, "content": bodies | {"multipart/form-data": form}}}
+
+
+# content type -> an ending that names the format
+ENDING_BY_CONTENT_TYPE = {
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "application/x-ndjson": ".jsonl",
+    "application/json": ".json",
+    "application/gzip": "",
+    "application/zip": "",
+}
+
+
+ANSWERS_FILE_BODY = openapi_file_body(*ENDING_BY_CONTENT_TYPE)
+
+
+ITEMS_FILE_BODY = openapi_file_body(
+    *ENDING_BY_CONTENT_TYPE, media="A zip of the images, recordings or videos that the items name."
+)
+
+
+IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
+    409: "`not_a_draft`, `kinds_mixed`",
+    413: (
+        "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `gzip_too_dense`, "
+        "`zip_too_dense`, `zip_too_many_files`, `media_file_too_large`, `media_too_large`"
+    ),
+    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_a_table`, `gzip_unreadable`, "
+    "`zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, "
+    "`nul_byte`, `csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
+    "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
+    "`cell_too_long`. "
+    "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
+    "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. "
+    "Priors: `prior_invalid`, `prior_of_another_law`, `priors_missing`. "
+    "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
+    "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
+    "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
+    "`details.line` is the line of the file.",
+}
+
+
+def get_read_as(
+    encoding: Annotated[
+        str | None, Query(description="For example `windows-1252`; Unicode is recognised.", max_length=40)
+    ] = None,
+    quotes: Annotated[
+        str | None,
+        Query(description="`cells` where quotation marks enclose cells, `text` where they are part of the text."),
+    ] = None,
+) -> ReadOptions:
+    """Return how to read a table where the file itself does not say."""
+    return ReadOptions(encoding, quotes)
+
+
+def get_column_mapping(
+    *,
+    identifier: Annotated[
+        str, Query(description=f"The column of ids, each unlike all others; `{ROW_NUMBERS_AS_IDS}` to number the rows.")
+    ] = "id",
+    shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
+    template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
+    priors: Annotated[
+        bool,
+        Query(description="Begin with the priors in `alpha` and `beta` (`mu` and `sigma2` ...), which exports have."),
+    ] = False,
+    ignore: Annotated[
+        list[Literal["check", "system", "source", "reference"]],
+        Query(description="Columns that are kept and have no meaning of their own."),
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> ColumnMapping:
+    """Return the use of the columns of a table of items, from the parameters of a request."""
+    return ColumnMapping(id_column_or_none(identifier), shown, template, priors, frozenset(ignore))
+
+
+@router.post(
+    "/{slug}/items", status_code=201, responses=document_refusals(IMPORT_ITEMS_REFUSALS), openapi_extra=ITEMS_FILE_BODY
+)
+async def import_items_into_campaign(
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    slots: RequestUploadSlots,
+    slug: str,
+    *,
+    mapping: Annotated[ColumnMapping, Depends(get_column_mapping)],
+    read_as: Annotated[ReadOptions, Depends(get_read_as)],
+    replace: Annotated[bool, Query(description="Replace the present items.")] = False,
+) -> items.ItemImportReceipt:
+    """Import a CSV, TSV or JSON file into a draft, sent as the body or as the field `file` of a form: all rows or none.
+
+    JSON is an object on each line, a list of objects, or an object with one list of objects. The file may be packed by
+    gzip or zip. Send the images, recordings and videos that items or outputs name as a zip in the field `media` of the
+    same form. A file with the columns `system`, `segment` and `output` (perhaps `source` and `reference`) and no `id`
+    holds outputs of systems; you can also add it to a launched campaign of systems.
+    """
+    # The file first: while it comes in, however slowly, it must not keep a connection from others.
+    async with (
+        open_sent_file(request) as (file, name, media),
+        slots.hold_slot(file, *([media.file] if media else [])),
+        database.begin() as connection,
+    ):
+        return await items.import_items(
+            connection,
+            slug,
+            file,
+            name,
+            mapping=mapping,
+            read_options=read_as,
+            replace=replace,
+            max_mb=settings.max_upload_mb,
+            media=media,
+        )
+
+
+IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
+    409: "`not_launched`, `is_a_rehearsal`, `assignment_known`",
+    413: "`too_large`, `file_too_large`, `gzip_too_dense`, `zip_too_dense`, `too_many_rows`",
+    422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
+    "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "
+    "`position_unusable`, `time_unreadable`, `time_in_future`, `na_unknown`, `assignment_twice`, `segment_missing`, "
+    "`segment_unknown`, `segment_differs`, `output_unknown`. Its criteria: `criterion_unknown`, `criteria_missing`, "
+    "`criteria_differ`, `criteria_not_imported`. How it is read: `columns_unequal`, `item_ambiguous`, "
+    "`answer_several`, `all_rejected`, "
+    "`decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. Their values: `scores_missing`, "
+    "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
+    "the line of the file.",
+}
+
+
+@router.post(
+    "/{slug}/responses",
+    status_code=201,
+    responses=document_refusals(IMPORT_RESPONSES_REFUSALS),
+    openapi_extra=ANSWERS_FILE_BODY,
+)
+async def import_responses_into_campaign(
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    slots: RequestUploadSlots,
+    slug: str,
+    now: Now,
+    options: Annotated[AnswerFileOptions, Query()],
+) -> responses_import.ResponseImportReceipt:
+    """Import answers that were given elsewhere as responses of a launched campaign.
+
+    The file has a row for each item of a HIT (`hit`, `annotator`, `item`, `value`; with several criteria also
+    `criterion`, and a row for each), or is an export of responses or a result file of Mechanical Turk (`Input.id1` ...,
+    `Answer.range1` ...). Send it as the body or as the field `file` of a form. For any other table, also from
+    Mechanical Turk, Label Studio, Prodigy or Appraise, the parameters say which column holds what; the refusal
+    `result_columns` has a `proposal` for them. A refused file changes nothing. An interrupted import has stored some of
+    the first HITs; send the same file again to import the rest.
+    """
+    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+        return await responses_import.import_responses_from_file(
+            database,
+            slug,
+            file,
+            name,
+            now=now,
+            max_mb=settings.max_upload_mb,
+            options=options.reading_options,
+            request_scan=request.app.state.campaign_monitor.request_scan,
+        )
+
+
+@asynccontextmanager
+async def open_sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
+    """Yield the file in a request, a name whose ending names its format, and the zip of media of a form, if any."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type == "multipart/form-data":
+        async with request.form() as form_data:
+            file = require_uploaded_file(form_data)
+            yield file.file, file.filename or "", uploaded_media_zip(form_data, request.app.state.settings)
+        return
+    with SpooledTemporaryFile(max_size=1_000_000) as spooled:
+        async for chunk in request.stream():
+            spooled.write(chunk)
+        spooled.seek(0)
+        yield cast("BinaryIO", spooled), "body" + ENDING_BY_CONTENT_TYPE.get(content_type, ""), None

@@ -1,0 +1,282 @@
+"""Stored campaigns from campaign files, and campaign files from stored campaigns."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from functools import partial
+from io import BytesIO
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import campaign_file, item_list, lifecycle
+from app.campaigns.campaign_file import MAX_ITEMS_IN_CAMPAIGN_FILE, ItemsOfFile, ParsedCampaignFile
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES, YAML_MEDIA_TYPE
+from app.designs.content import Content, ItemTexts, SourceAndReference
+from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
+from app.imports import campaign_zip, checks_import, items, outputs
+from app.imports.campaign_zip import MEDIA_FOLDER, ItemTable
+from app.imports.columns import ColumnMapping, id_column_or_none
+from app.media import media_store
+from app.media.media_zip import MEDIA_PIECE_BYTES, MediaZip
+from app.uploads import ReadOptions, format_cell, read_table, table_from_objects
+
+FILE_ID_COLUMN = "id"
+FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
+
+
+async def create_campaign_of_file(
+    connection: AsyncConnection,
+    parsed_file: ParsedCampaignFile,
+    *,
+    now: datetime,
+    max_mb: int,
+    table: ItemTable | None = None,
+    media: MediaZip | None = None,
+) -> Row[Any]:
+    """Create a draft with the items that the file brings, or with those of `table`; `media` has the files they name.
+
+    Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
+    (`items_not_sent`) if
+    the file names a table and none is given, or if there are media files and no items. The caller must not commit its
+    transaction then.
+    """
+    with nullcontext() if table is None else table.file:
+        return await create_draft_with_items(connection, parsed_file, table, media, now=now, max_mb=max_mb)
+
+
+async def create_draft_with_items(
+    connection: AsyncConnection,
+    parsed_file: ParsedCampaignFile,
+    table: ItemTable | None,
+    media: MediaZip | None,
+    *,
+    now: datetime,
+    max_mb: int,
+) -> Row[Any]:
+    """Create the draft and import its items, as `create_campaign_of_file` says."""
+    campaign = await lifecycle.create_draft_campaign(connection, parsed_file.content.settings, now=now)
+    items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
+    mapping = column_mapping_of_file(items_of_file)
+    if table is not None:
+        read_upload = partial(
+            read_table, table.file, table.name, max_mb=max_mb, read_options=read_as_of_file(items_of_file)
+        )
+        with name_file_in_errors(table.name):
+            await items.import_items_table(connection, campaign.slug, read_upload, mapping, media=media)
+    elif items_of_file.rows:
+        lines = [parsed_file.document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]
+        read_rows = partial(table_from_objects, list(zip(lines, items_of_file.rows, strict=True)))
+        with name_file_in_errors(parsed_file.name):
+            await items.import_items_table(connection, campaign.slug, read_rows, mapping, media=media)
+    elif media is not None and not items_of_file.file:
+        raise Invalid(
+            f"There are files in {MEDIA_FOLDER} and no items that name them. Nothing was created.",
+            code="items_not_sent",
+        )
+    elif items_of_file.file:
+        raise Invalid(
+            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was "
+            "created. Take "
+            "`items` out and import the table afterwards, or create the campaign on the command line.",
+            code="items_not_sent",
+        )
+    return campaign
+
+
+def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
+    identifier = id_column_or_none(items_of_file.id) if items_of_file.id else ColumnMapping.identifier
+    return ColumnMapping(
+        identifier, items_of_file.shown, items_of_file.template, items_of_file.priors, frozenset(items_of_file.ignore)
+    )
+
+
+def read_as_of_file(items_of_file: ItemsOfFile) -> ReadOptions:
+    return ReadOptions(items_of_file.encoding, items_of_file.quotes)
+
+
+@contextmanager
+def name_file_in_errors(file_name: str) -> Iterator[None]:
+    """Name the file in each refusal that names one of its lines."""
+    try:
+        yield
+    except Refusal as refusal:
+        message = f"{shorten_echo(file_name)}: {refusal.message}"
+        raise type(refusal)(message, code=refusal.code, **refusal.details) from refusal
+
+
+def file_next_to(folder: Path, file_name: str) -> Path:
+    """Return a file in a folder or below. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
+    path = (folder / file_name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise Invalid(
+            f"“{shorten_echo(file_name)}” is outside the folder of the campaign file. Nothing was created. Copy "
+            "it there, or "
+            "name it yourself with --items.",
+            code="items_outside",
+        )
+    if not path.is_file():
+        raise NotFound(
+            f"There is no file “{shorten_echo(file_name)}” next to the campaign file. Nothing was created.",
+            code="items_file_missing",
+        )
+    return path
+
+
+class CampaignArchive(NamedTuple):
+    """A campaign as a file that is open at its beginning, and the ending of its name."""
+
+    file: BinaryIO
+    ending: str
+    media_type: str
+
+
+async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
+    """Return a campaign as a file; if its items name uploaded files, as a zip with these.
+
+    `create_campaign_of_file` makes a campaign with equal settings of it, and with equal items if they are included.
+    Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
+    """
+    campaign = await lifecycle.find_campaign(connection, slug)
+    written_items = await load_written_items(connection, campaign) if with_items else WrittenItems()
+    text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_from_row(campaign), written_items)
+    media_names = (
+        written_items.media_names
+        & (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name.keys()
+    )
+    if not media_names:
+        return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)
+    file = await campaign_zip.write_campaign_zip(connection, campaign.id, text, media_names)
+    return CampaignArchive(file, "zip", campaign_zip.ZIP_MEDIA_TYPE)
+
+
+def stream_campaign_archive(archive: CampaignArchive) -> Iterator[bytes]:
+    """Yield the bytes of the archive, then close it."""
+    with archive.file as file:
+        while data := file.read(MEDIA_PIECE_BYTES):
+            yield data
+
+
+class WrittenItems(NamedTuple):
+    """The items of a campaign as a file has them.
+
+    Attributes:
+        file_values: The part of the file about items; None without items.
+        original_id_column: The column that holds the uploaded `id`.
+        media_names: Names of the files that the items show.
+
+    """
+
+    file_values: Mapping[str, Any] | None = None
+    original_id_column: str = FILE_ID_COLUMN
+    media_names: AbstractSet[str] = frozenset()
+
+
+def format_campaign_with_items(settings: CampaignSettings, written_items: WrittenItems) -> str:
+    """Return the campaign file as text. Raises `TooLarge` (`items_too_many`)."""
+    column_settings = ("source_column", "reference_column")
+    renamed = {
+        name: written_items.original_id_column for name in column_settings if getattr(settings, name) == FILE_ID_COLUMN
+    }
+    text = campaign_file.format_campaign_file(settings.model_copy(update=renamed), written_items.file_values)
+    if len(text.encode()) > MAX_CAMPAIGN_FILE_BYTES:
+        raise too_many_items_for_file()
+    return text
+
+
+def media_names_of_cells(campaign: Row[Any], item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
+    """Return the names of the files that items name."""
+    content = Content.from_campaign(campaign)
+    return {file.name for cells in item_cells for file in content.named_files(cells)}
+
+
+async def load_written_items(connection: AsyncConnection, campaign: Row[Any]) -> WrittenItems:
+    """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
+    if campaign.segment_count:
+        rows = await item_list.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
+        if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
+            raise too_many_items_for_file()
+        columns = (*outputs.REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields)
+        cells = [zip(columns, row, strict=True) for row in rows]
+        file_values = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
+        item_cells = [ItemTexts(row.output, row.source, row.reference) for row in rows]
+        return WrittenItems(
+            file_values, media_names=await asyncio.to_thread(media_names_of_cells, campaign, item_cells)
+        )
+    total, item_rows = await item_list.load_uploaded_items_page(
+        connection, campaign.id, offset=0, limit=MAX_ITEMS_IN_CAMPAIGN_FILE
+    )
+    checks = await checks_import.load_check_items(connection, campaign.id)
+    if total + len(checks) > MAX_ITEMS_IN_CAMPAIGN_FILE:
+        raise too_many_items_for_file()
+    if not (item_rows or checks):
+        return WrittenItems()
+    original_id_column = choose_original_id_column(item_rows)
+    source_and_reference_columns = [name or "" for name in (campaign.source_column, campaign.reference_column)]
+    item_cells = [
+        ItemTexts(row.shown, *(format_cell(row.fields.get(name)) for name in source_and_reference_columns))
+        for row in item_rows
+    ]
+    table = items_as_file_values(item_rows, original_id_column)
+    if any(row.prior is not None for row in item_rows):
+        table = {"priors": True} | table
+    table["rows"] += [checks_import.check_as_table_row(check, original_id_column, table["shown"]) for check in checks]
+    names = await asyncio.to_thread(
+        media_names_of_cells, campaign, [*item_cells, *(ItemTexts(check.shown) for check in checks)]
+    )
+    return WrittenItems(table, original_id_column, names)
+
+
+def too_many_items_for_file() -> TooLarge:
+    return TooLarge(
+        f"A campaign file has room for {MAX_ITEMS_IN_CAMPAIGN_FILE:,} items and {MAX_CAMPAIGN_FILE_BYTES // 2**20} "
+        "MB. Leave the items out, and "
+        "keep the table that they came from next to it.",
+        code="items_too_many",
+    )
+
+
+def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
+    """Return `id`, or a free column name if items have other ids than the uploaded column `id`."""
+    if all(
+        format_cell(row.fields.get(FILE_ID_COLUMN, row.external_id)).strip() == row.external_id for row in item_rows
+    ):
+        return FILE_ID_COLUMN
+    return free_column_name(FILE_ID_COLUMN, (row.fields for row in item_rows))
+
+
+def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return `wanted_name`, `wanted_name-2`, `wanted_name-3`, ...: the first one that no column has."""
+    used_names = {name for row in rows for name in row}
+    return next(
+        name for name in chain([wanted_name], (f"{wanted_name}-{k}" for k in count(2))) if name not in used_names
+    )
+
+
+def items_as_file_values(item_rows: Sequence[Row[Any]], original_id_column: str) -> dict[str, Any]:
+    """Return items as a file has them: their rows, and the name of the column that annotators see.
+
+    The uploaded column `id` is in `original_id_column`. Texts made from a template get a column of their own.
+    """
+    file_rows = [
+        {FILE_ID_COLUMN: row.external_id}
+        | {original_id_column if name == FILE_ID_COLUMN else name: cell for name, cell in row.fields.items()}
+        for row in item_rows
+    ]
+    texts = [row.shown for row in item_rows]
+    for name in file_rows[0] if file_rows else ():
+        if name != FILE_ID_COLUMN and all(
+            format_cell(row.get(name)) == text for row, text in zip(file_rows, texts, strict=True)
+        ):
+            return {"shown": name, "rows": file_rows}
+    shown_column = free_column_name(FILE_SHOWN_COLUMN, file_rows)
+    return {
+        "shown": shown_column,
+        "rows": [row | {shown_column: text} for row, text in zip(file_rows, texts, strict=True)],
+    }

@@ -1,0 +1,38 @@
+"""The demo campaign: how often are these 150 verbs used? Its items are real, as in a researcher's own campaign."""
+
+import csv
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns import lifecycle
+from app.campaigns.starter_questions import load_question
+from app.errors import NotFound
+from app.imports import items
+from app.imports.columns import ColumnMapping
+
+DEMO_ITEMS_FILE = Path(__file__).resolve().parents[2] / "examples" / "data" / "verbs150.csv"
+DEMO_QUESTION_NAME = "lexical-frequency"
+
+
+async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+    """Return the demo campaign; create and launch it if there is none yet."""
+    settings = load_question(DEMO_QUESTION_NAME).settings
+    try:
+        return await lifecycle.find_campaign(connection, lifecycle.slugify_campaign_name(settings.name))
+    except NotFound:
+        campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
+    with DEMO_ITEMS_FILE.open("rb") as file:
+        await items.import_items(
+            connection, campaign.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
+        )
+    return await lifecycle.apply_transition(connection, campaign.slug, "launch", now=now)
+
+
+def read_demo_true_values() -> list[float]:
+    """Return the frequency of each verb, 0 to 1, from the column `oracle`."""
+    with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
+        return [float(row["oracle"]) for row in csv.DictReader(file)]

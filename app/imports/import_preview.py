@@ -1,0 +1,263 @@
+"""Preview of a file of items before anything is stored: its first rows, the use of its columns, and its errors.
+
+The rows are read as an import reads them, so the preview shows the refusals that an import would raise.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
+from typing import Any, BinaryIO, TypeVar
+
+from app.designs.content import Content
+from app.designs.design import Design
+from app.errors import Invalid
+from app.imports import outputs
+from app.imports.checks_import import NewCheck, is_check, parse_check
+from app.imports.columns import (
+    CHECKS_MEANING,
+    ColumnMapping,
+    ColumnMeaning,
+    find_column,
+    id_column_or_none,
+    is_outputs_table,
+    item_column_meanings,
+    output_column_meanings,
+    standardize_uploaded_columns,
+)
+from app.imports.item_text import find_obvious_shown_column
+from app.imports.items import ImportedItem, ItemReader, no_items_error
+from app.imports.named_media import NamedMedia
+from app.inference.online.law import Law
+from app.uploads import (
+    INDEX_COLUMN,
+    UNICODE_OPTIONS,
+    ReadOptions,
+    UploadedRow,
+    UploadedTable,
+    format_cell,
+    parse_finite_number,
+    read_table,
+)
+
+PREVIEW_ROWS = 5
+MAX_LINES_PER_PROBLEM = 10
+COMMON_ID_COLUMN_NAMES = ("id", "item_id", "itemid", "key", "identifier")
+ROW_PROBLEM_BY_CODE = {
+    "id_missing": "without an id",
+    "id_too_long": "with an id that is too long",
+    "id_twice": "with an id of a row above",
+    "id_taken": "with an id that the campaign has already",
+    "shown_empty": "with nothing to show to annotators",
+    "shown_too_long": "with too long a text",
+    "check_unknown": "with something else than gold or attention in the column “check”",
+    "expected_missing": "of checks that do not say in the column “expected” what is expected",
+    "expected_unreadable": "of checks whose expected answer or tolerance cannot be read",
+    "expected_impossible": "of checks whose expected answer is impossible",
+    "prior_invalid": "with a prior that is not possible",
+    "media_link_refused": "with a file that is on another server",
+    "system_missing": "without a system",
+    "segment_missing": "without a segment",
+    "output_empty": "without an output",
+    "output_twice": "with an output of a row above, for the same segment",
+    "source_differs": "with another source or reference than a row above",
+}
+
+T = TypeVar("T")
+
+
+@dataclass
+class InvalidRows:
+    """Rows with the same error: the message, their number, and the lines of the first ones."""
+
+    problem: str
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+
+    def add_line(self, line: int) -> None:
+        self.count += 1
+        if len(self.lines) < MAX_LINES_PER_PROBLEM:
+            self.lines.append(line)
+
+
+@dataclass(frozen=True)
+class PreviewRow:
+    """One of the first rows, and the text that annotators would see; empty if the row is wrong."""
+
+    line: int
+    values: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class UploadPreview:
+    """Preview of a file under one use of its columns.
+
+    Attributes:
+        checks: Number of rows that are checks.
+        systems: Number of systems in a table of outputs.
+        segments: Number of its segments.
+        files: Names of files that rows name.
+
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    mapping: ColumnMapping
+    row_count: int
+    first_rows: list[PreviewRow]
+    problems: list[InvalidRows]
+    checks: int = 0
+    is_outputs_table: bool = False
+    systems: int = 0
+    segments: int = 0
+    line_count: int = 0
+    notes: tuple[str, ...] = ()
+    meanings: tuple[ColumnMeaning, ...] = ()
+    read_as: ReadOptions = UNICODE_OPTIONS
+    quotes: str | None = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChosenColumns:
+    """Columns that an uploader chose, None where they chose none; `identifier` can be `ROW_NUMBERS_AS_IDS`."""
+
+    identifier: str | None = None
+    shown: str | None = None
+    template: str | None = None
+    priors: bool = False
+    ignored: frozenset[str] = frozenset()
+
+
+def preview_uploaded_file(
+    file: BinaryIO,
+    name: str,
+    chosen_columns: ChosenColumns,
+    law: Law,
+    *,
+    content: Content,
+    design: Design,
+    existing_ids: Collection[str] = (),
+    max_mb: int,
+    read_options: ReadOptions = UNICODE_OPTIONS,
+) -> UploadPreview:
+    """Read a whole file without importing it. Raises what `read_table` and `ItemReader` raise, and `file_empty`."""
+    requested_mapping = ColumnMapping(
+        ColumnMapping.identifier if chosen_columns.identifier is None else id_column_or_none(chosen_columns.identifier),
+        priors=chosen_columns.priors,
+        ignored=chosen_columns.ignored,
+    )
+    upload = standardize_uploaded_columns(
+        read_table(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
+    )
+    first_records = list(islice(upload.rows, PREVIEW_ROWS))
+    if not first_records:
+        raise no_items_error()
+    whole_upload = replace(upload, rows=chain(first_records, upload.rows))
+    if is_outputs_table(upload.columns, requested_mapping):
+        upload_preview = preview_outputs_table(whole_upload, len(first_records), content, requested_mapping)
+    else:
+        mapping = replace(
+            guess_column_mapping(upload.columns, first_records, chosen_columns),
+            priors=requested_mapping.priors,
+            ignored=requested_mapping.ignored,
+        )
+        upload_preview = preview_items_table(
+            whole_upload,
+            len(first_records),
+            ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
+            mapping,
+            design,
+        )
+    return replace(
+        upload_preview, line_count=upload.line_count, notes=upload.notes, read_as=read_options, quotes=upload.quotes
+    )
+
+
+def preview_items_table(
+    upload: UploadedTable, preview_row_count: int, reader: ItemReader, mapping: ColumnMapping, design: Design
+) -> UploadPreview:
+    problems: dict[str, InvalidRows] = {}
+    preview_rows: list[PreviewRow] = []
+    check_count = 0
+    takes_checks = CHECKS_MEANING not in mapping.ignored
+    for record in upload.rows:
+        check_count += is_check(record)
+        read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
+        item_or_check = read_row_or_add_problem(read_row, record, problems)
+        if len(preview_rows) < preview_row_count:
+            preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
+    reader.make_text.refuse_paths_never_found()
+    meanings = item_column_meanings(upload.columns, reader.named_media.content, reader.law, mapping, check_count)
+    common_fields = upload.format, upload.columns, mapping, reader.row_count, preview_rows, list(problems.values())
+    files = files_named(reader.named_media)
+    return UploadPreview(
+        *common_fields, checks=check_count if takes_checks else 0, meanings=tuple(meanings), files=files
+    )
+
+
+def files_named(named: NamedMedia) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file.name for file in named.first_line_by_file))
+
+
+def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
+    return parse_check(row, *reader.read_check(row), design) if is_check(row) else reader.read_item(row)
+
+
+def preview_outputs_table(
+    upload: UploadedTable, preview_row_count: int, content: Content, mapping: ColumnMapping
+) -> UploadPreview:
+    """Return the preview of a table of systems' outputs, whose column names are fixed."""
+    collected_outputs, problems, row_count = outputs.CollectedOutputs(NamedMedia(content)), dict[str, InvalidRows](), 0
+    preview_rows: list[PreviewRow] = []
+    for record in upload.rows:
+        row_count += 1
+        read_row_or_add_problem(collected_outputs.add_row, record, problems)
+        if len(preview_rows) < preview_row_count:
+            preview_rows.append(PreviewRow(record.line, record.values, ""))
+    common_fields = upload.format, upload.columns, ColumnMapping(None), row_count, preview_rows, list(problems.values())
+    meanings = tuple(output_column_meanings(upload.columns, mapping.ignored))
+    systems, segments = len(collected_outputs.number_by_system), len(collected_outputs.segment_by_id)
+    files = files_named(collected_outputs.named_media)
+    return UploadPreview(
+        *common_fields, is_outputs_table=True, systems=systems, segments=segments, meanings=meanings, files=files
+    )
+
+
+def read_row_or_add_problem(
+    read_row: Callable[[UploadedRow], T], row: UploadedRow, problems: dict[str, InvalidRows]
+) -> T | None:
+    try:
+        return read_row(row)
+    except Invalid as refusal:
+        problem = ROW_PROBLEM_BY_CODE.get(refusal.code, refusal.message)
+        problems.setdefault(refusal.code, InvalidRows(problem)).add_line(row.line)
+        return None
+
+
+def guess_column_mapping(
+    columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
+) -> ColumnMapping:
+    """Return the columns as an uploader chose them, and the likeliest ones for the rest."""
+    common_columns = (find_column(columns, name) for name in COMMON_ID_COLUMN_NAMES)
+    identifier = next((name for name in common_columns if name), None)
+    if chosen_columns.identifier:
+        identifier = id_column_or_none(chosen_columns.identifier)
+    if chosen_columns.template:
+        return ColumnMapping(identifier, template=chosen_columns.template)
+    return ColumnMapping(identifier, chosen_columns.shown or guess_shown_column(columns, first_records, identifier))
+
+
+def guess_shown_column(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
+    """Return the obvious column to show, else the first text column except the id, else the first except the id."""
+    candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
+    text_columns = (
+        name for name in candidates if any(is_text_cell(record.values.get(name)) for record in first_records)
+    )
+    return find_obvious_shown_column(candidates) or next(text_columns, candidates[0])
+
+
+def is_text_cell(value: Any) -> bool:
+    """Return whether a cell holds something else than a number."""
+    return bool(format_cell(value).strip()) and parse_finite_number(value) is None

@@ -1,0 +1,288 @@
+"""HITs that were answered elsewhere, built from the rows of a file and checked against the campaign.
+
+`imported_hits_store` stores them.
+"""
+
+import asyncio
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.result_format import ResultRow
+from app.designs.answer import Answer
+from app.designs.criteria import criterion_names, criterion_views
+from app.designs.design import Design
+from app.designs.file_format import INPUT_KEPT_MESSAGE
+from app.designs.registry import design_of
+from app.errors import Invalid, pluralize, shorten_echo
+from app.imports.criteria_rows import split_rows_by_criterion
+from app.imports.imported_segments import ImportedSegments, load_imported_segments
+from app.selection.segments import distinct_items, values_for_all_items
+from app.text.spreadsheets import unprotect_cell
+from app.uploads import refuse_line
+
+IDS_PER_LOOKUP = 5_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedHit:
+    """A HIT that was answered elsewhere, with the numbers of its items in this campaign.
+
+    Attributes:
+        shown_items: All items of the HIT.
+        item_scores: Score of each item by the first criterion. For an item marked N/A, NaN if the campaign lets
+            annotators say that an item cannot be judged, else None.
+        is_anonymous: The file names no annotator.
+        unjudged: The items marked N/A in such a campaign, each with the reason.
+        segment: The segment, if items are systems, as in the table `hits`.
+        shown_as: For each item the first item with the same output, as in the table `hits`.
+        other_criteria_scores: `item_scores` by each further criterion.
+
+    """
+
+    line: int
+    worker_id: str
+    assignment_id: str
+    shown_items: tuple[int, ...]
+    item_scores: tuple[float | None, ...]
+    accepted_at: datetime | None
+    submitted_at: datetime | None
+    details: dict[str, str]
+    is_anonymous: bool = False
+    unjudged: tuple[tuple[int, str], ...] = ()
+    segment: int | None = None
+    shown_as: tuple[int, ...] | None = None
+    other_criteria_scores: tuple[tuple[float | None, ...], ...] = ()
+
+    @property
+    def scored_items(self) -> list[int]:
+        """Return the items of its response."""
+        return [item for item, mark in zip(self.shown_items, self.item_scores, strict=True) if mark is not None]
+
+    @property
+    def all_scores(self) -> list[float]:
+        """Return the scores by one criterion after another."""
+        return [mark for marks in (self.item_scores, *self.other_criteria_scores) for mark in marks if mark is not None]
+
+    def scores_by_criterion(self, criterion_number: int) -> list[float]:
+        """Return the scores by one criterion."""
+        return [mark for mark in (self.item_scores, *self.other_criteria_scores)[criterion_number] if mark is not None]
+
+    @property
+    def unscored_items(self) -> list[int]:
+        return [item for item, mark in zip(self.shown_items, self.item_scores, strict=True) if mark is None]
+
+
+FIND_ITEM_NUMBERS = text("""
+    SELECT external_id, number FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))
+""")
+
+
+def split_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + IDS_PER_LOOKUP] for start in range(0, len(values), IDS_PER_LOOKUP))
+
+
+async def convert_rows_to_hits(
+    connection: AsyncConnection, campaign: Row[Any], result_rows: list[ResultRow]
+) -> list[ImportedHit]:
+    """Return the rows of a file as HITs; empties `result_rows`.
+
+    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `require_possible_scores`, `segment_and_shown_items` and
+    `split_rows_by_criterion` raise.
+    """
+    number_by_id: dict[str, int] = {}
+    for ids in split_for_lookup(await asyncio.to_thread(item_ids_of_rows, result_rows)):
+        item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
+        number_by_id |= {row.external_id: row.number for row in item_rows}
+    await asyncio.to_thread(remove_id_apostrophes, result_rows, number_by_id)
+    segments = await load_imported_segments(connection, campaign)
+    return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
+
+
+def build_imported_hits(
+    result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Any, segments: ImportedSegments
+) -> list[ImportedHit]:
+    """Return the HITs, each with its scores by all criteria; empties `result_rows`."""
+    keeps_unjudged, views = campaign.cannot_be_judged, criterion_views(campaign)
+    rows_by_criterion = [result_rows]
+    if campaign.criteria:
+        rows_by_criterion = split_rows_by_criterion(result_rows, criterion_names(campaign))
+        result_rows.clear()  # the parts have copies
+    hits_by_criterion = [
+        build_hits_of_criterion(part, number_by_id, design_of(view), segments, keeps_unjudged=keeps_unjudged)
+        for part, view in zip(rows_by_criterion, views, strict=True)
+    ]
+    return (
+        [merge_hit_of_criteria(*hits) for hits in zip(*hits_by_criterion, strict=True)]
+        if campaign.criteria
+        else hits_by_criterion[0]
+    )
+
+
+def merge_hit_of_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
+    """Return one HIT by all criteria, from its first acceptance to its last submission.
+
+    Equal outputs were shown once if they have equal scores by each criterion.
+    """
+    parts = first, *others
+    return replace(
+        first,
+        other_criteria_scores=tuple(other.item_scores for other in others),
+        shown_as=first.shown_as if all(other.shown_as == first.shown_as for other in others) else None,
+        accepted_at=min((part.accepted_at for part in parts if part.accepted_at), default=None),
+        submitted_at=max((part.submitted_at for part in parts if part.submitted_at), default=None),
+    )
+
+
+def item_ids_of_rows(result_rows: Sequence[ResultRow]) -> list[str]:
+    """Return the ids of all items, also without the apostrophe that exports for spreadsheet programs have."""
+    ids = {external_id for row in result_rows for external_id in row.items}
+    return list(ids | {unprotect_cell(external_id) for external_id in ids})
+
+
+def remove_id_apostrophes(result_rows: list[ResultRow], number_by_id: Mapping[str, int]) -> None:
+    """Remove the apostrophe of exports for spreadsheet programs from ids that the campaign has without it only.
+
+    Raises `Invalid` (`item_repeated`).
+    """
+    for position, row in enumerate(result_rows):
+        if all(external_id in number_by_id for external_id in row.items):
+            continue
+        items = tuple(name if name in number_by_id else unprotect_cell(name) for name in row.items)
+        if len(set(items)) < len(items):
+            refuse_line("item_repeated", row.line, "an item is twice in this HIT, with an apostrophe and without.")
+        result_rows[position] = replace(row, items=items)
+
+
+def build_hits_of_criterion(
+    result_rows: list[ResultRow],
+    number_by_id: Mapping[str, int],
+    design: Design,
+    segments: ImportedSegments,
+    *,
+    keeps_unjudged: bool,
+) -> list[ImportedHit]:
+    """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
+    others.
+
+    Raises `Invalid` (`item_unknown`) and what `require_possible_scores` and `segment_and_shown_items` raise.
+    """
+    result_rows.reverse()
+    return [
+        build_hit_of_criterion(result_rows.pop(), number_by_id, design, segments, keeps_unjudged=keeps_unjudged)
+        for _ in range(len(result_rows))
+    ]
+
+
+def build_hit_of_criterion(
+    result_row: ResultRow,
+    number_by_id: Mapping[str, int],
+    design: Design,
+    segments: ImportedSegments,
+    *,
+    keeps_unjudged: bool,
+) -> ImportedHit:
+    for position, external_id in enumerate(result_row.items):
+        if external_id not in number_by_id:
+            item_name = shorten_echo(external_id)
+            refuse_line(
+                "item_unknown",
+                result_row.line_of_item(position),
+                f"the campaign has no item “{item_name}”.",
+                item=item_name,
+            )
+    shown_items = tuple(number_by_id[external_id] for external_id in result_row.items)
+    reason_by_unjudged_item = reasons_of_unjudged_items(result_row, shown_items) if keeps_unjudged else {}
+    segment, shown_as = segments.segment_and_shown_items(result_row, shown_items)
+    return ImportedHit(
+        result_row.line,
+        result_row.worker_id,
+        result_row.assignment_id,
+        shown_items,
+        require_possible_scores(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
+        result_row.accepted_at,
+        result_row.submitted_at,
+        result_row.details,
+        result_row.anonymous,
+        tuple(reason_by_unjudged_item.items()),
+        segment,
+        shown_as,
+    )
+
+
+def reasons_of_unjudged_items(result_row: ResultRow, shown_items: Sequence[int]) -> dict[int, str]:
+    """Return the items marked N/A, each with the reason, empty if none is known."""
+    reasons = result_row.reasons or [""] * len(shown_items)
+    return {
+        item: reason
+        for item, score, reason in zip(shown_items, result_row.scores, reasons, strict=True)
+        if score is None
+    }
+
+
+def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
+    for name in design.always_shown:
+        if name not in result_row.items:
+            item_name = shorten_echo(name)
+            refuse_line(
+                "item_missing",
+                result_row.line,
+                f"every HIT of this campaign has the item “{item_name}”, and this one lacks it.",
+            )
+
+
+def require_possible_scores(
+    design: Design,
+    result_row: ResultRow,
+    shown_items: Sequence[int],
+    reason_by_unjudged_item: Mapping[int, str],
+    shown_as: Sequence[int] | None,
+) -> tuple[float | None, ...]:
+    """Return the scores of a HIT as its design stores them.
+
+    Raises `Invalid` if no annotator can have been asked or have answered so: `item_missing`, `hit_size`,
+    `answer_impossible`, and other refusals of the design.
+    """
+    require_always_shown_items(design, result_row)
+    score_by_item = dict(zip(shown_items, result_row.scores, strict=True))
+    items_shown_once = distinct_items(shown_items, shown_as)
+    given_scores = {
+        item: mark for item in items_shown_once if (mark := score_by_item[item]) is not None and not math.isnan(mark)
+    }
+    fewest, most = design.fewest_items, design.items_per_hit[-1]
+    if len(shown_items) > most or (0 < len(given_scores) < fewest and not reason_by_unjudged_item):
+        possible_counts = f"{fewest} to {most}" if fewest < most else f"{most}"
+        count = pluralize(len(shown_items) if len(shown_items) > most else len(given_scores), "item")
+        refuse_line(
+            "hit_size", result_row.line, f"this HIT has {count} with a {design.noun}, and can have {possible_counts}."
+        )
+    answered_items = [
+        item for item in items_shown_once if score_by_item[item] is not None or item in reason_by_unjudged_item
+    ]
+    if not answered_items:
+        return result_row.scores
+    try:
+        unjudged_reasons = {
+            item: reason_by_unjudged_item[item] for item in items_shown_once if item in reason_by_unjudged_item
+        }
+        values = dict(
+            zip(
+                answered_items,
+                design.validated_values(Answer(given_scores, unjudged=unjudged_reasons), answered_items),
+                strict=True,
+            )
+        )
+    except Invalid as refused:
+        refuse_line(
+            refused.code,
+            result_row.line,
+            f"no annotator can give this answer. {refused.message.removesuffix(INPUT_KEPT_MESSAGE).strip()}",
+        )
+    return tuple(values_for_all_items({**dict.fromkeys(shown_items), **values}, shown_items, shown_as))

@@ -1,0 +1,286 @@
+"""Storage of HITs that were answered elsewhere: recognise stored ones, add new ones, and update the posteriors."""
+
+import asyncio
+import json
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
+from app.database import tables
+from app.database.bulk import copy_rows, reserve_ids, reserve_seqs
+from app.designs.criteria import criterion_number, criterion_views
+from app.designs.unjudged import UNJUDGED_KEY
+from app.errors import Conflict, shorten_echo
+from app.imports.imported_hits import ImportedHit, split_for_lookup
+from app.record import responses, unjudged
+from app.record.bulk_update import LockedPosteriors, apply_answers_to_posteriors
+from app.record.responses import Response
+
+ASSIGNMENT_COPY_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
+HIT_COPY_COLUMNS = (
+    *("id", "campaign_id", "annotator_id", "assignment_id", "items", "not_applicable", "segment", "shown_as"),
+    *("issued_at", "expires_at", "closed_at"),
+)
+RESPONSE_COPY_COLUMNS = (
+    *("seq", "campaign_id", "hit_id", "annotator_id", "source", "items", "values", "segment", "received_at"),
+    "extra",
+)
+
+
+@dataclass(frozen=True)
+class StoredImportedHit:
+    """A HIT that was stored as closed, with its id and the id of its annotator."""
+
+    imported: ImportedHit
+    hit_id: int
+    annotator_id: int
+
+
+# One batch at a time, so that two imports of the same file cannot both find its assignments unknown.
+LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
+
+SELECT_STORED_ANSWERS = """
+    SELECT given.worker, given.id, h.items AS shown, h.segment, h.not_applicable, r.items, r.values AS scores, r.extra
+    FROM unnest(CAST(:workers AS text[]), CAST(:ids AS text[])) AS given (worker, id)"""
+JOIN_LAST_RESPONSE = """
+    LEFT JOIN LATERAL (
+        SELECT * FROM responses WHERE campaign_id = h.campaign_id AND hit_id = h.id ORDER BY seq DESC LIMIT 1
+    ) AS r ON true"""
+
+# For platforms whose assignment ids are unique. A returned assignment may have been taken by another annotator.
+# An answer without an annotator may be any annotator's.
+FIND_ANSWERS_BY_ASSIGNMENT = text(f"""{SELECT_STORED_ANSWERS}
+    JOIN assignments s ON s.campaign_id = :campaign AND s.external_id = given.id
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id AND a.platform = :platform
+        AND (a.worker_id = given.worker OR starts_with(a.worker_id, '{ANONYMOUS_ID_PREFIX}')
+             OR starts_with(given.worker, '{ANONYMOUS_ID_PREFIX}'))
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+""")
+
+# For platforms where annotators share assignment ids. An export of the campaign itself has its annotators' pseudonyms
+# and its own numbers of HITs. LATERAL looks each answer up by its annotator, however many others share the id.
+FIND_ANSWERS_BY_ANNOTATOR = text(f"""{SELECT_STORED_ANSWERS}
+    JOIN LATERAL (
+        SELECT s.campaign_id, s.id FROM annotators a
+        JOIN assignments s ON s.campaign_id = a.campaign_id AND s.annotator_id = a.id AND s.external_id = given.id
+        WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.worker LIMIT 1
+    ) AS s ON true
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id {JOIN_LAST_RESPONSE}
+    UNION ALL {SELECT_STORED_ANSWERS}
+    JOIN LATERAL (
+        SELECT h.* FROM annotators a
+        JOIN hits h ON h.campaign_id = a.campaign_id AND h.annotator_id = a.id
+            AND h.id = CASE WHEN given.id ~ '^[0-9]{{1,18}}$' THEN CAST(given.id AS bigint) END
+        WHERE a.campaign_id = :campaign AND a.pseudonym = given.worker LIMIT 1
+    ) AS h ON true {JOIN_LAST_RESPONSE}
+""")  # noqa: S608  (made of constants)
+
+CREATE_IMPORTED_ANNOTATORS = text("""
+    INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+    SELECT :campaign, :platform, worker_id, pseudonym, :now
+    FROM unnest(CAST(:workers AS text[]), CAST(:pseudonyms AS text[])) AS new (worker_id, pseudonym) ORDER BY worker_id
+    ON CONFLICT (campaign_id, platform, worker_id) DO NOTHING
+""")
+
+FIND_IMPORTED_ANNOTATORS = text("""
+    SELECT worker_id, id FROM annotators
+    WHERE campaign_id = :campaign AND platform = :platform AND worker_id = ANY(CAST(:workers AS text[]))
+""")
+
+
+ImportedAnswerKey: TypeAlias = tuple[str, str]
+"""Key of an imported answer: the ids of its annotator and its assignment."""
+
+
+def imported_answer_key(hit: ImportedHit) -> ImportedAnswerKey:
+    return hit.worker_id, hit.assignment_id
+
+
+async def load_stored_answers(
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
+) -> dict[ImportedAnswerKey, list[Row[Any]]]:
+    """Return what is stored of the assignments of these HITs."""
+    stored_rows_by_key: dict[ImportedAnswerKey, list[Row[Any]]] = {}
+    statement = FIND_ANSWERS_BY_ANNOTATOR if platform.shares_assignment_ids else FIND_ANSWERS_BY_ASSIGNMENT
+    for batch in split_for_lookup(hits):
+        workers, ids = zip(*(imported_answer_key(hit) for hit in batch), strict=True)
+        parameters = {"campaign": campaign.id, "platform": platform.name, "workers": list(workers), "ids": list(ids)}
+        for row in await connection.execute(statement, parameters):
+            stored_rows_by_key.setdefault((row.worker, row.id), []).append(row)
+    return stored_rows_by_key
+
+
+async def drop_stored_hits(
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
+) -> list[ImportedHit]:
+    """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
+    stored_rows_by_key = await load_stored_answers(connection, campaign, platform, hits)
+    return await asyncio.to_thread(
+        select_new_hits, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
+    )
+
+
+def select_new_hits(
+    hits: Sequence[ImportedHit],
+    platform: Platform,
+    stored_rows_by_key: Mapping[ImportedAnswerKey, Sequence[Row[Any]]],
+    campaign_name: str,
+    outcome_sentence: str,
+) -> list[ImportedHit]:
+    """Return the HITs without a stored answer. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
+    for hit in hits:
+        stored_rows = stored_rows_by_key.get(imported_answer_key(hit), ())
+        if any(not is_same_as_stored(hit, row) for row in stored_rows):
+            difference = (
+                "with another answer"
+                if any(map(has_stored_answer, stored_rows))
+                else "without an answer: the annotator came to Easel"
+            )
+            raise Conflict(
+                f"Line {hit.line}: {imported_answer_name(hit, platform)} is in “{campaign_name}” already, "
+                f"{difference}. {outcome_sentence}",
+                code="assignment_known",
+                line=hit.line,
+            )
+    return [hit for hit in hits if imported_answer_key(hit) not in stored_rows_by_key]
+
+
+def imported_answer_name(hit: ImportedHit, platform: Platform) -> str:
+    """Return the name of an answer for a reader of the file."""
+    if platform.shares_assignment_ids:
+        return f"the HIT {shorten_echo(hit.assignment_id)} of {shorten_echo(hit.worker_id)}"
+    return f"the assignment {shorten_echo(hit.assignment_id)}"
+
+
+def has_stored_answer(stored_row: Row[Any]) -> bool:
+    """Return whether an assignment's HIT has an answer; it may also be open, given up or missing."""
+    return stored_row.scores is not None or stored_row.not_applicable is not None
+
+
+def is_same_as_stored(hit: ImportedHit, stored_row: Row[Any]) -> bool:
+    """Return whether the stored answer equals this one."""
+    unjudged_reasons = (stored_row.extra or {}).get(UNJUDGED_KEY, {})
+    stored_values = (
+        stored_row.shown,
+        stored_row.segment,
+        stored_row.not_applicable or [],
+        stored_row.items or [],
+        replace_nan_by_none(stored_row.scores or []),
+        unjudged_reasons,
+    )
+    return stored_values == (
+        *(list(hit.shown_items), hit.segment, hit.unscored_items, hit.scored_items),
+        *(replace_nan_by_none(hit.all_scores), unjudged_reasons_as_json(hit)),
+    )
+
+
+def replace_nan_by_none(scores: Sequence[float]) -> list[float | None]:
+    """Return scores that can be compared: NaN is not equal to itself."""
+    return [None if math.isnan(score) else score for score in scores]
+
+
+def unjudged_reasons_as_json(hit: ImportedHit) -> dict[str, str]:
+    """Return the reasons in the format of a response's `extra`."""
+    return {str(item): reason for item, reason in hit.unjudged}
+
+
+async def find_or_create_imported_annotators(
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
+) -> dict[str, int]:
+    """Return the annotator of each worker id; creates new ones."""
+    workers = sorted({hit.worker_id for hit in hits})
+    parameters = {
+        "campaign": campaign.id,
+        "platform": platform.name,
+        "workers": workers,
+        "pseudonyms": [secrets.token_hex(5) for _ in workers],
+        "now": now,
+    }
+    await connection.execute(CREATE_IMPORTED_ANNOTATORS, parameters)
+    return {row.worker_id: row.id for row in await connection.execute(FIND_IMPORTED_ANNOTATORS, parameters)}
+
+
+async def store_imported_hits(
+    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
+) -> list[StoredImportedHit]:
+    """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
+
+    No annotator at work waits for these rows. Raises `Conflict` (`assignment_known`) if another import stored a
+    different answer.
+    """
+    await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
+    stored_rows_by_key = await load_stored_answers(connection, campaign, platform, hits)
+    outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
+    hits = select_new_hits(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
+    annotator_id_by_worker = await find_or_create_imported_annotators(connection, campaign, platform, hits, now=now)
+    assignment_rows, hit_rows, stored_hits = [], [], []
+    reserved_ids = [await reserve_ids(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
+    for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True):
+        annotator_id = annotator_id_by_worker[hit.worker_id]
+        end = hit.submitted_at or now
+        start = hit.accepted_at or end
+        details = json.dumps(hit.details)
+        assignment_rows.append((campaign.id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
+        unscored_items = hit.unscored_items or None
+        shown = hit.shown_items, unscored_items, hit.segment, hit.shown_as
+        hit_rows.append((hit_id, campaign.id, annotator_id, assignment_id, *shown, start, end, end))
+        stored_hits.append(StoredImportedHit(hit, hit_id, annotator_id))
+    await copy_rows(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)
+    await copy_rows(connection, tables.hits, hit_rows, *HIT_COPY_COLUMNS)
+    return stored_hits
+
+
+async def store_imported_responses(
+    connection: AsyncConnection,
+    campaign: Row[Any],
+    stored_hits: Sequence[StoredImportedHit],
+    locked_posteriors: Sequence[LockedPosteriors],
+    *,
+    now: datetime,
+) -> dict[int, int]:
+    """Store responses to closed HITs with scores and update the posteriors; return the judgments of the HITs' items.
+
+    `locked_posteriors` has the locked posteriors of each criterion. Responses are numbered under the locks, so `seq` is
+    the order of the updates.
+    """
+    excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
+    counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
+    views_with_locks = zip(criterion_views(campaign), locked_posteriors, strict=True)
+    judgments, *_ = [
+        await apply_answers_to_posteriors(
+            connection, view, unnumbered_responses(counting_hits, criterion_number(view)), locked
+        )
+        for view, locked in views_with_locks
+    ]
+    seqs = await reserve_seqs(connection, len(stored_hits))
+    rows = [
+        (
+            *(seq, campaign.id, stored.hit_id, stored.annotator_id, "import"),
+            *(stored.imported.scored_items, stored.imported.all_scores, stored.imported.segment),
+            stored.imported.submitted_at or now,
+            json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(stored.imported)}) if stored.imported.unjudged else None,
+        )
+        for seq, stored in zip(seqs, stored_hits, strict=True)
+    ]
+    await copy_rows(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
+    if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
+        await unjudged.recount_unjudged(connection, locked_posteriors[0].revision, items=sorted(items))
+    return judgments
+
+
+def unnumbered_responses(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
+    """Return the answers by a criterion as responses; they are numbered later."""
+    return [
+        Response.from_stored(
+            0, stored.annotator_id, stored.imported.scored_items, stored.imported.scores_by_criterion(criterion_number)
+        )
+        for stored in stored_hits
+    ]

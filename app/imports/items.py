@@ -1,0 +1,417 @@
+"""Import of items from an uploaded table into a campaign: all of them or none."""
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from itertools import count, islice
+from typing import Any, BinaryIO, NamedTuple
+
+from pydantic import BaseModel, Field
+from sqlalchemy import Row, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.background.progress_stream import ReportRowCount
+from app.campaigns.lifecycle import find_campaign, lock_draft, require_draft
+from app.campaigns.media_checks import check_media_of_items
+from app.database import tables
+from app.database.audit_log import log_change
+from app.database.bulk import copy_text_line, copy_text_lines, prefetch
+from app.database.campaign import item_count_sql
+from app.designs.content import Content
+from app.designs.field_flags import is_blank
+from app.errors import Invalid, TooLarge, pluralize, shorten_echo
+from app.imports import checks_import, outputs
+from app.imports.checks_import import NewCheck, separate_checks
+from app.imports.columns import (
+    CHECKS_MEANING,
+    ColumnMapping,
+    is_outputs_table,
+    item_column_meanings,
+    output_column_meanings,
+    require_id_column,
+    require_prior_columns,
+    standardize_uploaded_columns,
+)
+from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
+from app.imports.named_media import NamedMedia
+from app.inference.online.law import Law
+from app.media.match_file_names import respelled_names_note
+from app.media.media_zip import MediaZip
+from app.record import revisions
+from app.record.campaign_law import law_of
+from app.uploads import (
+    MAX_ID_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    MAX_UPLOAD_ROWS,
+    UNICODE_OPTIONS,
+    ReadOptions,
+    UploadedRow,
+    UploadedTable,
+    format_cell,
+    read_table,
+    refuse_line,
+)
+
+ITEMS_PER_COPY = 5_000
+MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
+ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
+LOAD_LAST_IMPORT_FACTS = text("""
+    SELECT after FROM audit_log WHERE campaign_id = :campaign AND action IN ('items.imported', 'items.outputs_imported')
+    ORDER BY id DESC LIMIT 1
+""")
+DEFAULT_COLUMN_MAPPING = ColumnMapping()
+ITEM_FIELDS_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+class ImportedItem(NamedTuple):
+    external_id: str
+    shown: str
+    fields: dict[str, Any]
+    prior: tuple[float, ...] | None
+
+
+class ItemImportReceipt(BaseModel):
+    """Receipt of an import of items or of systems' outputs."""
+
+    imported: int = Field(description="Items, or outputs of systems, that were stored.")
+    rows: int = Field(0, description="Rows of the file, without its header.")
+    lines: int = Field(0, description="Lines of the file, blank ones included.")
+    checks: int = Field(0, description="Gold and attention items among the rows, which are no items.")
+    with_prior: int = Field(0, description="Items that begin with a prior of their own.")
+    notes: list[str] = Field(default=[], description="How the file was read, and what its columns were taken for.")
+
+    def sentences(self, noun: str = "item") -> list[str]:
+        """Return the receipt in sentences."""
+        checks = f", {pluralize(self.checks, 'check')} among them" if self.checks else ""
+        lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
+        file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
+        return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
+
+    def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
+        """Return the facts for the audit log, from which `load_last_import_receipt` makes the receipt again."""
+        facts: dict[str, Any] = {"items": self.imported, "replaced": replaced}
+        facts |= {"checks": self.checks} if self.checks else {}
+        facts |= {"priors": self.with_prior} if self.with_prior else {}
+        return facts | {"rows": self.rows, "lines": self.lines, "notes": self.notes}
+
+
+class ItemReader:
+    """Reads the rows of a table as items of a campaign that has the ids `existing_ids`.
+
+    `named_media` collects the files that they name, and knows the columns that are shown next to them.
+
+    Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`,
+    `priors_missing`.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        mapping: ColumnMapping,
+        law: Law,
+        named_media: NamedMedia,
+        existing_ids: Collection[str] = (),
+    ) -> None:
+        self.id_column = require_id_column(columns, mapping.identifier)
+        self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
+        notation, path = next(iter(self.make_text.path_by_text.items()))
+        column = column_phrase(notation if path.steps else path.column)
+        self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
+        refuse_missing_columns(columns, named_media.content.context_columns)
+        self.named_media = named_media
+        self.prior_columns = require_prior_columns(columns, law) if mapping.priors else None
+        self.prior_count = 0
+        self.law = law
+        self.existing_ids = existing_ids
+        self.row_count = 0
+        self.line_by_id: dict[str, int] = {}
+
+    def read_item(self, row: UploadedRow) -> ImportedItem:
+        """Return the item of the next row.
+
+        Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
+        `prior_invalid`, `media_link_refused`.
+        """
+        external_id = self.read_new_id(row)
+        prior = read_item_prior(row, self.prior_columns, self.law) if self.prior_columns else None
+        self.prior_count += prior is not None
+        text = require_item_text(row, self.make_text)
+        self.named_media.add_files_of_row(row, text)
+        return ImportedItem(external_id, text, row.values, prior)
+
+    def read_check(self, row: UploadedRow) -> tuple[str, str]:
+        """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
+        external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
+        self.named_media.add_files_of_row(row, text)
+        return external_id, text
+
+    def reading_notes(self) -> list[str]:
+        """Return sentences about how items were found in the rows."""
+        naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
+        return [f"Items are named by {naming_phrase}, and annotators see {self.shown_phrase}."]
+
+    def read_new_id(self, row: UploadedRow) -> str:
+        self.row_count += 1
+        if self.id_column is None:
+            return str(len(self.existing_ids) + self.row_count)
+        external_id = format_cell(row.values.get(self.id_column)).strip()
+        if is_blank(external_id):
+            refuse_line("id_missing", row.line, "this item has no id.")
+        if len(external_id) > MAX_ID_CHARACTERS:
+            refuse_line("id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters.")
+        if external_id in self.line_by_id:
+            shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
+            refuse_line(
+                "id_twice", row.line, f"the id “{shown_id}” was already on line {first_line}.", first_line=first_line
+            )
+        if external_id in self.existing_ids:
+            refuse_line("id_taken", row.line, f"the campaign has “{shorten_echo(external_id)}” already.")
+        self.line_by_id[external_id] = row.line
+        return external_id
+
+
+def column_phrase(name: str) -> str:
+    return f"the column “{shorten_echo(name)}”"
+
+
+def no_items_error() -> Invalid:
+    return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
+
+
+def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
+    """Return the text of a row's item, unchanged. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
+    text = make_text(row.values)
+    if is_blank(text):
+        refuse_line("shown_empty", row.line, "there is nothing to show to annotators.")
+    if len(text) > MAX_SHOWN_CHARACTERS:
+        refuse_line("shown_too_long", row.line, f"the text to show has more than {MAX_SHOWN_CHARACTERS:,} characters.")
+    return text
+
+
+def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
+    """Return the item's own prior; None if all of its cells are empty."""
+    cells = [format_cell(row.values.get(name)).strip() for name in columns]
+    if not any(cells):
+        return None
+    try:
+        prior = tuple(map(float, cells))
+    except ValueError:
+        refuse_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
+    if not law.family.is_valid_prior(*prior):
+        prior_text = " and ".join(f"{name} {shorten_echo(cell)}" for name, cell in zip(columns, cells, strict=True))
+        refuse_line("prior_invalid", row.line, f"{prior_text} are no prior for the update law {law.name}.")
+    return prior
+
+
+async def import_items(
+    connection: AsyncConnection,
+    slug: str,
+    file: BinaryIO,
+    name: str,
+    *,
+    mapping: ColumnMapping = DEFAULT_COLUMN_MAPPING,
+    read_options: ReadOptions = UNICODE_OPTIONS,
+    replace: bool = False,
+    max_mb: int,
+    media: MediaZip | None = None,
+    progress: ReportRowCount = lambda _rows: None,
+) -> ItemImportReceipt:
+    """Add the items of a file to a campaign, or replace the items of a draft.
+
+    In a launched campaign they begin with the prior.
+
+    Args:
+        connection: The caller's transaction must not be committed if this raises.
+        slug: The campaign.
+        file: The open file.
+        name: Its name, whose extension may say how to read it.
+        mapping: The use of its columns; for a table of systems' outputs (see `outputs`) the declined meanings.
+        read_options: How to read the file where it does not say so itself.
+        replace: Whether the items of a draft are deleted first.
+        max_mb: Limit of the file, in MB.
+        media: A zip of the files that items name.
+        progress: Called now and then with the number of rows stored so far.
+
+    Raises:
+        NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
+        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and `import_outputs_of_systems`
+            raise.
+
+    """
+    read_upload = partial(read_table, file, name, max_mb=max_mb, read_options=read_options)
+    return await import_items_table(
+        connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
+    )
+
+
+async def import_items_table(
+    connection: AsyncConnection,
+    slug: str,
+    read_upload: Callable[[], UploadedTable],
+    mapping: ColumnMapping,
+    *,
+    replace: bool = False,
+    media: MediaZip | None = None,
+    progress: ReportRowCount = lambda _rows: None,
+) -> ItemImportReceipt:
+    """Import items as `import_items` does, from a table that `read_upload` opens in a thread."""
+    campaign_before_lock = await find_campaign(connection, slug)
+    upload = standardize_uploaded_columns(
+        await asyncio.to_thread(read_upload),
+        Content.from_campaign(campaign_before_lock),
+        law_of(campaign_before_lock),
+        mapping,
+    )
+    if is_outputs_table(upload.columns, mapping):
+        return await import_outputs_table(
+            connection, slug, upload, mapping, replace=replace, media=media, progress=progress
+        )
+    campaign = await lock_for_item_import(connection, slug, replace=replace)
+    if replace:
+        await outputs.delete_content_of_draft(connection, campaign.id)
+    elif campaign.segment_count:
+        raise outputs.kinds_mixed_error(campaign)
+    existing_ids, next_number = await load_existing_ids_and_next_number(connection, campaign.id)
+    media_of_items = NamedMedia(Content.from_campaign(campaign))
+    reader = ItemReader(upload.columns, mapping, law_of(campaign), media_of_items, existing_ids)
+    checks: list[NewCheck] = []
+    ignores_checks = CHECKS_MEANING in mapping.ignored
+    rows = upload.rows if ignores_checks else separate_checks(upload.rows, checks, reader.read_check, campaign)
+    stored_count = await store_items(connection, campaign.id, next_number, map(reader.read_item, rows), progress)
+    if not (stored_count or checks):
+        raise no_items_error()
+    reader.make_text.refuse_paths_never_found()
+    await checks_import.insert_check_items(connection, campaign, checks)
+    await media_of_items.store_media(connection, campaign.id, media)
+    if campaign.status != "draft" and stored_count:
+        await check_media_of_items(connection, campaign)
+        await revisions.block_writers(connection, campaign.id)
+        await revisions.rebuild_present_revision(connection, campaign.id)
+    receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
+    await log_change(connection, "items.imported", campaign, after=receipt.audit_facts(replaced=replace))
+    return receipt
+
+
+def item_import_receipt(
+    upload: UploadedTable, reader: ItemReader, mapping: ColumnMapping, *, stored_count: int, check_count: int
+) -> ItemImportReceipt:
+    media_of_items = reader.named_media
+    meanings = item_column_meanings(upload.columns, media_of_items.content, reader.law, mapping, check_count)
+    spelling_note = respelled_names_note(media_of_items.zip_path_by_respelled_name)
+    return ItemImportReceipt(
+        imported=stored_count,
+        rows=upload.row_count,
+        lines=upload.line_count,
+        checks=check_count,
+        with_prior=reader.prior_count,
+        notes=[
+            *upload.notes,
+            *reader.reading_notes(),
+            *(meaning.receipt_sentence for meaning in meanings),
+            *([spelling_note] if spelling_note else []),
+        ],
+    )
+
+
+async def import_outputs_table(
+    connection: AsyncConnection,
+    slug: str,
+    upload: UploadedTable,
+    mapping: ColumnMapping,
+    *,
+    replace: bool,
+    media: MediaZip | None,
+    progress: ReportRowCount,
+) -> ItemImportReceipt:
+    meanings = output_column_meanings(upload.columns, mapping.ignored)
+    notes = [*upload.notes, *(meaning.receipt_sentence for meaning in meanings)]
+    count = await outputs.import_outputs_of_systems(
+        connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
+    )
+    return ItemImportReceipt(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
+
+
+async def load_last_import_receipt(connection: AsyncConnection, campaign_id: int) -> ItemImportReceipt | None:
+    """Return the receipt of the last import of a campaign's items, if the audit log has it."""
+    facts = await connection.scalar(LOAD_LAST_IMPORT_FACTS, {"campaign": campaign_id})
+    if not facts or "notes" not in facts:
+        return None
+    imported = facts.get("items", facts.get("outputs", 0))
+    return ItemImportReceipt(
+        imported=imported,
+        with_prior=facts.get("priors", 0),
+        **{name: facts[name] for name in ("rows", "lines", "checks", "notes") if name in facts},
+    )
+
+
+async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+    """Return the campaign, locked against other imports of items until the transaction ends.
+
+    Annotators go on answering a launched campaign meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
+    """
+    campaign = await find_campaign(connection, slug)
+    if campaign.status == "draft":
+        return await lock_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
+    if replace:
+        require_draft(campaign, "items can be added to it, but none taken out. Nothing was changed")
+    await revisions.lock_revisions(connection, campaign.id)
+    return await find_campaign(connection, slug)
+
+
+async def store_items(
+    connection: AsyncConnection,
+    campaign_id: int,
+    first_number: int,
+    items: Iterator[ImportedItem],
+    progress: ReportRowCount,
+) -> int:
+    """Store items, numbered from `first_number`; return how many. Reads the next rows while PostgreSQL stores these."""
+    numbers, stored_count = count(first_number), 0
+
+    async def next_chunk() -> list[str] | None:
+        return (
+            await asyncio.to_thread(format_item_copy_lines, campaign_id, islice(items, ITEMS_PER_COPY), numbers) or None
+        )
+
+    async with aclosing(prefetch(next_chunk)) as chunks:
+        async for lines in chunks:
+            stored_count += len(lines)
+            if first_number + stored_count > MAX_UPLOAD_ROWS:
+                raise TooLarge(
+                    f"A campaign has at most {MAX_UPLOAD_ROWS:,} items. Nothing was imported.", code="too_many_items"
+                )
+            await copy_text_lines(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
+            progress(stored_count)
+    return stored_count
+
+
+def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]) -> list[str]:
+    """Return lines for COPY, up to `MAX_CHARACTERS_PER_COPY`; takes their items and numbers from the iterators."""
+    lines: list[str] = []
+    size = 0
+    for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
+        prior_array = format_prior_array(prior) if prior else None
+        lines.append(
+            copy_text_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
+        )
+        size += len(lines[-1])
+        if size > MAX_CHARACTERS_PER_COPY:
+            break
+    return lines
+
+
+def format_prior_array(prior: Sequence[float]) -> str:
+    """Return a prior as a PostgreSQL array."""
+    return f"{{{','.join(map(repr, prior))}}}"
+
+
+async def load_existing_ids_and_next_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
+    """Return the ids of the campaign's items and checks, and the next free number."""
+    next_number = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
+    ids: set[str] = set()
+    statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
+    async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
+        ids.update(id_batch)
+    return ids | await checks_import.load_check_ids(connection, campaign_id), next_number

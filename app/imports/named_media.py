@@ -1,0 +1,122 @@
+"""Files that items name: each must exist and have the right type, and items must name every file of a zip."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.content import Content, ItemTexts, NamedFile
+from app.errors import join_names, pluralize, shorten_echo
+from app.media import media_store
+from app.media.media_problems import problem_with_length, problem_with_link, problem_with_stored_file
+from app.media.media_zip import MediaZip, compare_names, join_quoted_names, unpack_media_pieces
+from app.uploads import UploadedRow, format_cell, refuse_line
+
+
+@dataclass
+class NamedMedia:
+    """The files that new items of a campaign name, each with the line that names it first.
+
+    `zip_path_by_respelled_name`: names that are spelled differently in the zip, each with its path there.
+    """
+
+    content: Content
+    first_line_by_file: dict[NamedFile, int] = field(default_factory=dict)
+    zip_path_by_respelled_name: dict[str, str] = field(default_factory=dict)
+
+    def add_files_of_row(self, row: UploadedRow, shown_text: str) -> None:
+        """Collect the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
+        if not self.content.is_plain_text:
+            self.add_files_of_cells(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
+
+    def add_files_of_cells(self, line: int, cells: ItemTexts) -> None:
+        """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
+        if problem := problem_with_length(cells):
+            refuse_line(problem.code, line, problem.message)
+        if self.content.is_visually_empty(cells.shown):
+            refuse_line("shown_empty", line, "there is nothing to show to annotators.")
+        for file in self.content.named_files(cells):
+            if problem := problem_with_link(self.content, file):
+                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+            if not file.is_link:
+                self.first_line_by_file.setdefault(file, line)
+
+    def source_and_reference(self, row: UploadedRow) -> Iterator[str | None]:
+        """Yield the cells of source and reference."""
+        for name in (self.content.source, self.content.reference):
+            yield format_cell(row.values.get(name)) if name else None
+
+    async def store_media(self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None) -> None:
+        """Store the files of a zip, if there is one.
+
+        Raises what `unpack_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
+        """
+        stored_files = await media_store.load_campaign_files(connection, campaign_id)
+        content_type_by_name = stored_files.content_type_by_name
+        if media_zip is not None:
+            names = {file.name for file in self.first_line_by_file}
+            zip_pieces = unpack_media_pieces(
+                media_zip,
+                names,
+                stored_files.content_type_by_name,
+                stored_files.total_bytes,
+                self.zip_path_by_respelled_name,
+            )
+            content_type_by_name = content_type_by_name | await media_store.store_media_files(
+                connection, campaign_id, zip_pieces, stored_files.next_number
+            )
+        missing = {
+            file: line for file, line in self.first_line_by_file.items() if file.name not in content_type_by_name
+        }
+        if len(missing) > 1:
+            missing_names = [file.name for file in missing]
+            message = (
+                f"there are no files {join_quoted_names(missing_names)} in the zip, nor among those of the campaign."
+            )
+            details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
+            refuse_line("media_missing", next(iter(missing.values())), message, **details)
+        for file, line in self.first_line_by_file.items():
+            if problem := problem_with_stored_file(file, content_type_by_name):
+                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+
+
+class FileReport(NamedTuple):
+    """Sentences about the files that rows name: problems that an import refuses, and notes."""
+
+    problems: list[str]
+    notes: list[str]
+
+
+def report_files(
+    referenced_names: Collection[str], media_zip: MediaZip | None, existing_names: Collection[str]
+) -> FileReport:
+    """Return what an import would say of the files that rows name, with the zip that is sent or without one.
+
+    Args:
+        referenced_names: The names in the rows.
+        media_zip: The zip; its list of files, at its end, is enough.
+        existing_names: Names of the files that the campaign has.
+
+    Raises:
+        Invalid, TooLarge: What `compare_names` raises.
+
+    """
+    if media_zip is None:
+        missing = [name for name in referenced_names if name not in existing_names]
+        are = "is not here yet" if len(missing) == 1 else "are not here yet"
+        problem = (
+            f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
+        )
+        return FileReport([problem] if missing else [], [])
+    missing, unnamed = compare_names(media_zip, referenced_names, existing_names)
+    problems = (
+        [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
+    )
+    if unnamed and media_zip.skip_unnamed:
+        are = "names is" if len(unnamed) == 1 else "names are"
+        return FileReport(
+            problems, [f"{pluralize(len(unnamed), 'file')} that no row {are} left out: {join_names(unnamed)}."]
+        )
+    surplus = f"It has {pluralize(len(unnamed), 'file')} that no row names: {join_names(unnamed)}."
+    return FileReport([*problems, *([surplus] if unnamed else [])], [])

@@ -1,0 +1,337 @@
+"""Import of systems and their outputs for segments from an uploaded table: all of it or nothing.
+
+The items of such a campaign are its systems, which have posteriors; a HIT shows outputs of several for one segment.
+Everything that works for items works for systems as well, so only this module knows how systems are imported.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, Table, delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.background.progress_stream import ReportRowCount
+from app.campaigns import lifecycle, systems_check
+from app.database import content_tables, tables
+from app.database.audit_log import log_change
+from app.database.bulk import copy_rows
+from app.designs.content import Content, ItemTexts, SourceAndReference
+from app.designs.field_flags import is_blank
+from app.errors import Conflict, Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
+from app.imports import checks_import
+from app.imports.columns import SYSTEM_COLUMNS
+from app.imports.named_media import NamedMedia
+from app.media import media_store
+from app.media.match_file_names import respelled_names_note
+from app.media.media_zip import MediaZip
+from app.record import revisions
+from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, UploadedTable, format_cell, refuse_line
+
+REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
+OUTPUTS_PER_COPY = 5_000
+OUTPUTS_NOT_IMPORTABLE_MESSAGE = "outputs of systems can be imported into drafts, and into what is running with systems"
+MAX_SYSTEMS_TIMES_SEGMENTS = 10_000_000  # every process keeps them in memory at 4 bytes each
+
+SYSTEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
+SEGMENT_COPY_COLUMNS = ("campaign_id", "number", "external_id", *SourceAndReference._fields)
+OUTPUT_COPY_COLUMNS = ("campaign_id", "segment", "item", "shown")
+
+
+class NumberedSegment(NamedTuple):
+    """A segment: its number, and the source and reference above its outputs (None if empty)."""
+
+    number: int
+    source_and_reference: SourceAndReference
+
+
+class NewOutput(NamedTuple):
+    """A new output with the numbers of its segment and its system."""
+
+    segment: int
+    system: int
+    shown_text: str
+
+
+@dataclass
+class CollectedOutputs:
+    """The systems and segments of a campaign by the researcher's ids, and its outputs.
+
+    Attributes:
+        named_media: The files that new outputs name.
+        number_by_system: Number of each system.
+        segment_by_id: Number, source and reference of each segment.
+        line_by_output: Line of each output (segment and system number) in the file; 0 for outputs stored before.
+
+    """
+
+    named_media: NamedMedia
+    number_by_system: dict[str, int] = field(default_factory=dict)
+    segment_by_id: dict[str, NumberedSegment] = field(default_factory=dict)
+    line_by_output: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def add_row(self, row: UploadedRow) -> NewOutput:
+        """Add a row of a file and return its output.
+
+        Raises `Invalid`: `column_unknown`, `system_missing`, `segment_missing`, `id_too_long`, `output_empty`,
+        `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
+        """
+        refuse_unknown_output_columns(row.values, row.line)
+        system, segment = (read_name_cell(row, column) for column in ("system", "segment"))
+        shown_text = read_text_cell(row, "output")
+        if shown_text is None:
+            refuse_line("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
+        source_and_reference = SourceAndReference(
+            *(read_text_cell(row, column) for column in SourceAndReference._fields)
+        )
+        if segment not in self.segment_by_id:
+            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text, *source_and_reference))
+        elif not self.named_media.content.is_plain_text:
+            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text))
+        system_number = self.number_by_system.setdefault(system, len(self.number_by_system))
+        numbered_segment = self.segment_by_id.setdefault(
+            segment, NumberedSegment(len(self.segment_by_id), source_and_reference)
+        )
+        self.refuse_different_source_or_reference(
+            row.line, segment, numbered_segment.source_and_reference, source_and_reference
+        )
+        self.refuse_repeated_output(row.line, numbered_segment.number, system_number, (system, segment))
+        return NewOutput(numbered_segment.number, system_number, shown_text)
+
+    def refuse_different_source_or_reference(
+        self, line: int, segment_name: str, known_cells: SourceAndReference, new_cells: SourceAndReference
+    ) -> None:
+        """Refuse another text than an earlier row has for the segment; empty cells are ignored."""
+        for column, before, now in zip(SourceAndReference._fields, known_cells, new_cells, strict=True):
+            if now not in (None, before):
+                message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
+                refuse_line("source_differs", line, message, column=column)
+
+    def refuse_repeated_output(
+        self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
+    ) -> None:
+        first_line = self.line_by_output.setdefault((segment_number, system_number), line)
+        if first_line != line:
+            system, segment_name = map(shorten_echo, system_and_segment_names)
+            place_phrase = f"was already on line {first_line}" if first_line else "is in the campaign already"
+            message = f"the output of “{system}” for the segment “{segment_name}” {place_phrase}."
+            refuse_line("output_twice", line, message, first_line=first_line or None)
+
+
+def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
+    """Raise `Invalid` (`column_unknown`) if a column is no column of outputs."""
+    known_columns = [*REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields]
+    if unknown := [name for name in columns if name not in known_columns]:
+        message = (
+            f"a table of systems has the columns {join_names(known_columns)}, and this one {join_names(unknown)} as "
+            "well. "
+            "Remove what should not count, or give each row an id to import it as an item."
+        )
+        refuse_line("column_unknown", line, message, columns=shorten_names(unknown))
+
+
+def read_name_cell(row: UploadedRow, column: str) -> str:
+    name = format_cell(row.values.get(column)).strip()
+    if is_blank(name):
+        refuse_line(f"{column}_missing", row.line, f"the {column} is empty.")
+    if len(name) > MAX_ID_CHARACTERS:
+        refuse_line("id_too_long", row.line, f"the {column} has more than {MAX_ID_CHARACTERS} characters.")
+    return name
+
+
+def read_text_cell(row: UploadedRow, column: str) -> str | None:
+    """Return a cell unchanged; None if it looks empty. Raises `Invalid` (`shown_too_long`)."""
+    cell_text = format_cell(row.values.get(column))
+    if len(cell_text) > MAX_SHOWN_CHARACTERS:
+        refuse_line("shown_too_long", row.line, f"the {column} has more than {MAX_SHOWN_CHARACTERS:,} characters.")
+    return None if is_blank(cell_text) else cell_text
+
+
+async def import_outputs_of_systems(
+    connection: AsyncConnection,
+    slug: str,
+    upload: UploadedTable,
+    *,
+    replace: bool,
+    media: MediaZip | None = None,
+    progress: ReportRowCount,
+    notes: list[str] | None = None,
+) -> int:
+    """Add a table's outputs to a campaign, or replace the content of a draft. Return the number of outputs in the
+    table.
+
+    Args:
+        connection: The caller must not commit its transaction if this raises.
+        slug: The campaign, a draft or launched.
+        upload: The table.
+        replace: Whether the content of a draft is deleted first.
+        media: A zip of the files that outputs, sources and references name.
+        progress: Called now and then with the number of rows read so far.
+        notes: How the table was read, for the audit log; a note on respelled files is added.
+
+    Raises:
+        NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`; `too_many_outputs`; for a launched campaign, what
+            `check_systems_can_be_compared` raises.
+        Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and `NamedMedia.store_media` raise.
+
+    """
+    launched = (await lifecycle.find_campaign(connection, slug)).status != "draft"
+    campaign = await (
+        lock_launched_campaign_for_outputs(connection, slug)
+        if launched
+        else lock_draft_for_outputs(connection, slug, replace=replace)
+    )
+    collected = await load_collected_outputs(connection, campaign)
+    old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
+    new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in upload.rows])
+    if not new_outputs:
+        raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
+    refuse_too_many_outputs(collected)
+    await store_systems_and_segments(
+        connection, campaign.id, collected, old_system_count=old_system_count, old_segment_count=old_segment_count
+    )
+    output_rows = ((campaign.id, *output) for output in new_outputs)
+    await copy_rows_in_batches(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
+    await collected.named_media.store_media(connection, campaign.id, media)
+    notes = [] if notes is None else notes
+    if spelling := respelled_names_note(collected.named_media.zip_path_by_respelled_name):
+        notes.append(spelling)
+    await lifecycle.store_segment_count(connection, campaign.id, len(collected.segment_by_id))
+    if launched:
+        await systems_check.check_systems_can_be_compared(
+            connection, await lifecycle.find_campaign(connection, slug), len(collected.number_by_system)
+        )
+        await revisions.rebuild_present_revision(connection, campaign.id)
+    facts: dict[str, Any] = {
+        "outputs": len(new_outputs),
+        "new_systems": len(collected.number_by_system) - old_system_count,
+        "replaced": replace,
+    }
+    facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
+    await log_change(connection, "items.outputs_imported", campaign, after=facts)
+    return len(new_outputs)
+
+
+async def store_systems_and_segments(
+    connection: AsyncConnection,
+    campaign_id: int,
+    collected: CollectedOutputs,
+    *,
+    old_system_count: int,
+    old_segment_count: int,
+) -> None:
+    """Store the systems and segments beyond those that the campaign had before."""
+    system_rows = (
+        (campaign_id, number, name, name, "{}")
+        for name, number in collected.number_by_system.items()
+        if number >= old_system_count
+    )
+    await copy_rows_in_batches(connection, tables.items, system_rows, SYSTEM_COPY_COLUMNS)
+    segment_rows = (
+        (campaign_id, segment.number, name, *segment.source_and_reference)
+        for name, segment in collected.segment_by_id.items()
+    )
+    new_segment_rows = islice(segment_rows, old_segment_count, None)
+    await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
+
+
+async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+    """Return the locked draft to which outputs are added; `replace` empties it first."""
+    campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
+    if replace:
+        await delete_content_of_draft(connection, campaign.id)
+    elif not campaign.segment_count and await has_any_items(connection, campaign.id):
+        raise kinds_mixed_error(campaign)
+    return campaign
+
+
+async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Row[Any]:
+    """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
+    campaign = await lifecycle.find_campaign(connection, slug)
+    if not campaign.segment_count:
+        lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
+    await revisions.block_writers(connection, campaign.id)
+    campaign = await lifecycle.lock_campaign(connection, slug)
+    if campaign.status == "finished":
+        lifecycle.require_draft(campaign, "a system can join as long as others are judged")
+    return campaign
+
+
+def kinds_mixed_error(campaign: Row[Any]) -> Conflict:
+    """Return the refusal to mix items and systems in one campaign."""
+    existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
+    return Conflict(
+        f"“{campaign.name}” has {existing_kind}, and this file brings {uploaded_kind}. Replace those that are "
+        "there, or make another "
+        "campaign. Nothing was imported.",
+        code="kinds_mixed",
+    )
+
+
+def refuse_too_many_outputs(outputs: CollectedOutputs) -> None:
+    systems, segments = len(outputs.number_by_system), len(outputs.segment_by_id)
+    if systems * segments > MAX_SYSTEMS_TIMES_SEGMENTS:
+        raise TooLarge(
+            f"{pluralize(systems, 'system')} times {pluralize(segments, 'segment')} are more than "
+            f"{MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. "
+            "Nothing was imported.",
+            code="too_many_outputs",
+        )
+
+
+async def copy_rows_in_batches(
+    connection: AsyncConnection,
+    table: Table,
+    rows: Iterator[tuple[Any, ...]],
+    columns: Sequence[str],
+    progress: ReportRowCount = lambda _rows: None,
+) -> None:
+    """Store rows in batches, so that other requests are not kept waiting."""
+    stored_count = 0
+    while batch := list(islice(rows, OUTPUTS_PER_COPY)):
+        await copy_rows(connection, table, batch, *columns)
+        stored_count += len(batch)
+        progress(stored_count)
+
+
+async def load_collected_outputs(connection: AsyncConnection, campaign: Row[Any]) -> CollectedOutputs:
+    """Return the stored systems, segments and outputs of a campaign."""
+    item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
+    select_systems = (
+        select(item_columns.external_id, item_columns.number)
+        .where(item_columns.campaign_id == campaign.id)
+        .order_by(item_columns.number)
+    )
+    select_segments = (
+        select(content_tables.segments)
+        .where(segment_columns.campaign_id == campaign.id)
+        .order_by(segment_columns.number)
+    )
+    select_outputs = select(output_columns.segment, output_columns.item).where(
+        output_columns.campaign_id == campaign.id
+    )
+    return CollectedOutputs(
+        NamedMedia(Content.from_campaign(campaign)),
+        {row.external_id: row.number for row in await connection.execute(select_systems)},
+        {
+            row.external_id: NumberedSegment(row.number, SourceAndReference(row.source, row.reference))
+            for row in await connection.execute(select_segments)
+        },
+        {(row.segment, row.item): 0 for row in await connection.execute(select_outputs)},
+    )
+
+
+async def has_any_items(connection: AsyncConnection, campaign_id: int) -> bool:
+    first_item = select(tables.items.c.number).where(tables.items.c.campaign_id == campaign_id).limit(1)
+    return await connection.scalar(first_item) is not None
+
+
+async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int) -> None:
+    """Delete the items and checks of a draft, or its systems with their outputs, and all of its files."""
+    await media_store.delete_media_files(connection, campaign_id)
+    await checks_import.delete_check_items(connection, campaign_id)
+    for table in (tables.items, content_tables.segments, content_tables.outputs):
+        await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
+    await lifecycle.store_segment_count(connection, campaign_id, 0)

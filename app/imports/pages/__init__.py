@@ -1,0 +1,1 @@
+"""Researchers' pages of imports and of campaign files."""

@@ -1,0 +1,259 @@
+"""Import of answers that were given elsewhere as responses of a launched campaign (the EASL program's "update").
+
+The whole file is checked first. Then its HITs are stored in file order, a few in each transaction, so that annotators
+of the campaign never wait longer than one transaction takes. A stored HIT is recognised by its assignment: import the
+file again to finish an interrupted import.
+"""
+
+import asyncio
+import csv
+import io
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from pydantic import BaseModel, Field
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.cell_reading import ReadingOptions
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
+from app.background.progress_stream import ReportRowCount
+from app.campaigns import lifecycle
+from app.database.audit_log import log_change
+from app.database.campaign import finish_if_complete
+from app.designs.criteria import criterion_views
+from app.designs.file_format import CriterionValueFormat, ValueFormat
+from app.designs.registry import design_of
+from app.errors import Conflict, pluralize
+from app.imports.imported_hits import ImportedHit, convert_rows_to_hits
+from app.imports.imported_hits_store import (
+    drop_stored_hits,
+    store_imported_hits,
+    store_imported_responses,
+    unnumbered_responses,
+)
+from app.imports.items_by_text import replace_item_texts_by_ids
+from app.record.bulk_update import lock_present_posteriors, share_store_lock
+
+DEFAULT_READING_OPTIONS = ReadingOptions()
+MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000
+TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
+
+
+class ResponseImportReceipt(BaseModel):
+    """Receipt of an import of answers."""
+
+    responses: int = Field(0, description="Stored now.")
+    items: int = Field(0, description="Judged by them.")
+    not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
+    without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
+    known: int = Field(0, description="HITs skipped, because they were imported before.")
+    without_worker: int = Field(0, description="HITs without a WorkerId: they count as one annotator's.")
+    over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
+    finished: bool = Field(
+        default=False, description="Whether the campaign was closed, because every item has what was wanted."
+    )
+    rejected: int = Field(
+        0, description="HITs left out, because they were rejected, cancelled, ignored, or controls of another tool."
+    )
+    missing: int = Field(0, description="Values left out, because their cells are empty or say NA.")
+    percent: int = Field(0, description="Values that were written in percent.")
+    decimal_comma: bool = Field(default=False, description="Whether numbers were read with decimal commas.")
+    date_order: str = Field("", description="How dates were read whose order matters: day_first or month_first.")
+    time_zone: str = Field("", description="The zone of times that name none; empty if all do.")
+    columns: str = Field("", description="What was read from which column, where the columns are not Easel's own.")
+    passed_over: str = Field("", description="The columns that were not read then.")
+    by_text: int = Field(0, description="Items that were found by their text instead of their id.")
+    rows: int = Field(0, description="Rows of the file.")
+    lines: int = Field(0, description="Lines of the file, blank ones included.")
+    file: str = Field("", description="How the table was read, in sentences.")
+
+
+def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
+    """Return the receipt in sentences."""
+    have = "has" if receipt.over_wanted == 1 else "have"
+    condition_by_sentence = {
+        f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
+        f"HITs skipped because they were imported before: {receipt.known:,}.": receipt.known,
+        f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
+        "has these marks.": receipt.not_applicable,
+        f"HITs in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
+            receipt.without_score
+        ),
+        f"Rows without a WorkerId: {receipt.without_worker:,}. They count as the answers of one annotator.": (
+            receipt.without_worker
+        ),
+        f"{pluralize(receipt.over_wanted, 'item')} now {have} more judgments than you wanted; all of them count.": (
+            receipt.over_wanted
+        ),
+        "Every item has the judgments you wanted, so the campaign is finished.": receipt.finished,
+        f"HITs left out because they were rejected, cancelled or ignored: {receipt.rejected:,}.": receipt.rejected,
+        f"Values left out because their cells are empty or say NA: {receipt.missing:,}.": receipt.missing,
+        f"Values read as percent: {receipt.percent:,}.": receipt.percent,
+        "Numbers were read with decimal commas.": receipt.decimal_comma,
+        f"Dates were read with the {receipt.date_order.removesuffix('_first')} first.": receipt.date_order,
+        f"Times without a time zone were read as {receipt.time_zone}.": receipt.time_zone,
+        f"Columns read: {receipt.columns}.": receipt.columns,
+        f"Columns skipped: {receipt.passed_over}.": receipt.passed_over,
+        f"Items found by their text: {receipt.by_text:,}.": receipt.by_text,
+        f"The file has {pluralize(receipt.rows, 'row')} on {pluralize(receipt.lines, 'line')}.": receipt.rows,
+        receipt.file: receipt.file,
+    }
+    return [sentence for sentence, true in condition_by_sentence.items() if true]
+
+
+async def import_responses_from_file(
+    engine: AsyncEngine,
+    slug: str,
+    file: BinaryIO,
+    name: str,
+    *,
+    now: datetime,
+    max_mb: int,
+    options: ReadingOptions = DEFAULT_READING_OPTIONS,
+    progress: ReportRowCount = lambda _rows: None,
+    request_scan: Callable[[int], None] = lambda _campaign_id: None,
+) -> ResponseImportReceipt:
+    """Store a file's HITs as responses, in file order, and update the posteriors.
+
+    The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
+    then
+    with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`, `Conflict`
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `convert_rows_to_hits` and
+    `read_answer_file` do, before anything is stored. If it is interrupted, the first rows stay stored, and importing
+    the same file again continues after them.
+    """
+    async with engine.connect() as connection:
+        campaign = await find_campaign_for_responses(connection, slug)
+    values = CriterionValueFormat(campaign)
+    platform, rows, notes = await asyncio.to_thread(
+        read_answer_file, file, name, values, now=now, max_mb=max_mb, options=options
+    )
+    async with engine.connect() as connection:
+        notes.by_text = await replace_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0
+        hits = await convert_rows_to_hits(connection, campaign, rows)
+        hit_count, first_hit = len(hits), hits[0]
+        new_hits = await drop_stored_hits(connection, campaign, platform, hits)
+    del hits
+    if not new_hits:
+        raise Conflict(
+            f"All rows of this file are in “{campaign.name}” already. Nothing was imported.",
+            code="assignment_known",
+            line=first_hit.line,
+        )
+    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes))
+    judgments_by_item: dict[int, int] = {}
+    async for batch, counts in store_hits_in_batches(engine, campaign, platform, new_hits, now=now):
+        stored_count += len(batch)
+        receipt.responses += sum(bool(hit.scored_items) for hit in batch)
+        receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
+        receipt.without_score += sum(not hit.scored_items for hit in batch)
+        receipt.without_worker += sum(hit.is_anonymous for hit in batch)
+        judgments_by_item |= counts
+        progress(stored_count)
+    async with engine.begin() as connection:
+        receipt.finished = await finish_if_complete(connection, campaign.id, now=now)
+    request_scan(campaign.id)
+    receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
+    receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted, campaign, judgments_by_item)
+    return receipt
+
+
+def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: str | None = None) -> str:
+    """Return an example file with one answer to a HIT of these items, best first; empty if they are too few.
+
+    If the items are systems, `segment_id` is the segment of the HIT.
+    """
+    rows = [row for view in criterion_views(campaign) for row in example_response_rows(view, item_ids)]
+    file = io.StringIO()
+    segment_cells = () if segment_id is None else (segment_id,)
+    columns = (
+        *REQUIRED_RESULT_COLUMNS,
+        *(["segment"] if segment_cells else []),
+        *(["criterion"] if campaign.criteria else []),
+    )
+    lines = [
+        (*row[: len(REQUIRED_RESULT_COLUMNS)], *segment_cells, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows
+    ]
+    csv.writer(file, lineterminator="\n").writerows([columns, *lines] if lines else [])
+    return file.getvalue()
+
+
+def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the rows of one criterion, whose name ends each row if there are several."""
+    design, name = design_of(criterion_view), [criterion_view.criterion_name] if criterion_view.criteria else []
+    item_ids = list(dict.fromkeys([*design.always_shown, *item_ids]))[: len(item_ids)]
+    count, file_values = len(item_ids), ValueFormat(design)
+    if count < design.fewest_items:
+        return []
+    values = design.simulate_answer([(count - k) / (count + 1) for k in range(count)])
+    return [
+        ("h1", "Ann", item, file_values.format_value(value), *name)
+        for item, value in zip(item_ids, values, strict=True)
+    ]
+
+
+def count_items_over_wanted(campaign: Row[Any], judgments_by_item: Mapping[int, int]) -> int:
+    drawn_items = judgments_by_item.keys() - set(campaign.always_shown)
+    return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
+
+
+async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Row[Any]:
+    campaign = await lifecycle.find_campaign(connection, slug)
+    if campaign.status == "draft":
+        raise Conflict(
+            f"“{campaign.name}” is a draft. Launch it (you can pause it at once), then import its results.",
+            code="not_launched",
+            status=campaign.status,
+        )
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal. Import into its campaign.", code="is_a_rehearsal")
+    return campaign
+
+
+async def store_hits_in_batches(
+    engine: AsyncEngine, campaign: Row[Any], platform: Platform, hits: list[ImportedHit], *, now: datetime
+) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
+    """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
+
+    The batch size is adapted so that a transaction takes `TARGET_TRANSACTION_SECONDS`. Between two batches annotators
+    get as much time, so that those who waited need not wait again. Takes the HITs from `hits`: freeing a million at
+    once
+    would block this process.
+    """
+    hits.reverse()
+    batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
+    while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
+        async with engine.begin() as connection:
+            await share_store_lock(connection, campaign)
+            if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
+                await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
+            stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
+            scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
+            locked_posteriors = await lock_present_posteriors(
+                connection, campaign, unnumbered_responses(scored_hits, 0)
+            )
+            start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
+            counts = (
+                await store_imported_responses(connection, campaign, scored_hits, locked_posteriors, now=now)
+                if scored_hits
+                else {}
+            )
+        held_seconds = time.monotonic() - start_time
+        yield [stored.imported for stored in stored_hits], counts
+        # The time that any batch takes, such as the commit, is no reason to store fewer.
+        fixed_seconds = min(fixed_seconds, held_seconds)
+        row_seconds = max(held_seconds - fixed_seconds, 0.01 * TARGET_TRANSACTION_SECONDS)
+        batch_size = min(
+            max(round(batch_size * TARGET_TRANSACTION_SECONDS / row_seconds), MIN_HITS_PER_TRANSACTION),
+            2 * batch_size,
+            MAX_HITS_PER_TRANSACTION,
+        )
+        if campaign.status == "running":
+            await asyncio.sleep(held_seconds)

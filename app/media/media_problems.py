@@ -1,0 +1,74 @@
+"""Reasons why an item cannot show the files that it names."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from app.designs.content import Content, ItemTexts, NamedFile
+from app.errors import join_names, shorten_echo
+from app.media.content_types import can_show_as_kind
+from app.media.match_file_names import casefolded_path
+from app.uploads import MAX_SHOWN_CHARACTERS
+
+PHRASE_BY_MEDIA_KIND = {"image": "an image", "audio": "a recording", "video": "a video"}
+
+
+class MediaProblem(NamedTuple):
+    """Reason why an item cannot show a file that it names."""
+
+    code: str
+    message: str
+
+
+def problem_with_length(cells: ItemTexts) -> MediaProblem | None:
+    """Return a problem if source or reference would take annotators long to read, and the server long to render."""
+    if max(len(cell or "") for cell in cells) <= MAX_SHOWN_CHARACTERS:
+        return None
+    return MediaProblem(
+        "shown_too_long", f"the source or the reference has more than {MAX_SHOWN_CHARACTERS:,} characters."
+    )
+
+
+def problem_with_link(content: Content, file: NamedFile) -> MediaProblem | None:
+    """Return a problem if a file is on another server and items may not show such files."""
+    if not file.is_link or (content.links and file.name.startswith("https://")):
+        return None
+    name = shorten_echo(file.name)
+    if content.links:
+        return MediaProblem("media_link_refused", f"“{name}” is no https:// address.")
+    message = f"“{name}” is on another server. Put it into the zip, or allow links to media in the settings."
+    return MediaProblem("media_link_refused", message)
+
+
+def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str, str]) -> MediaProblem | None:
+    """Return a problem if a file is missing or has the wrong type, by the content types of the stored files."""
+    name = shorten_echo(file.name)
+    if file.name not in content_type_by_name:
+        base_name = casefolded_path(file.name).rpartition("/")[2]
+        similar_names = [
+            other for other in content_type_by_name if casefolded_path(other).rpartition("/")[2] == base_name
+        ]
+        hint = f" There is {join_names(similar_names)}." if similar_names else ""
+        return MediaProblem(
+            "media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.{hint}"
+        )
+    content_type = content_type_by_name[file.name]
+    if not can_show_as_kind(file.kind, content_type):
+        return MediaProblem(
+            "media_wrong_kind",
+            f"the file “{name}” is {content_type}, and is to be shown as {PHRASE_BY_MEDIA_KIND[file.kind]}.",
+        )
+    return None
+
+
+def media_problems(
+    content: Content, content_type_by_name: Mapping[str, str], cells: ItemTexts
+) -> Iterator[MediaProblem]:
+    """Yield all problems of an item."""
+    if problem := problem_with_length(cells):
+        yield problem
+        return
+    for file in content.named_files(cells):
+        if problem := problem_with_link(content, file) or (
+            None if file.is_link else problem_with_stored_file(file, content_type_by_name)
+        ):
+            yield problem

@@ -1,0 +1,327 @@
+"""The plan of a campaign: what its goal will cost, from its answers or an earlier campaign's, computed in a child
+process.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis import calibrated_intervals
+from app.background.process import report_progress, run_in_process
+from app.campaigns.launch import refuse_if_all_items_are_best
+from app.campaigns.summaries import find_campaign_with_progress
+from app.database.bulk import open_snapshot
+from app.database.open_items import is_judgeable_sql
+from app.database.session import create_engine
+from app.errors import Conflict, Invalid, pluralize
+from app.goals.estimates import GoalEvidence
+from app.goals.progress import MAX_ITEMS_IN_ORDER, counted_items
+from app.goals.progress import describe_goal as words_of_goal
+from app.goals.settings import NO_GOAL, goal_refusal_reason
+from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.inestimable import Inestimable
+from app.inference.online.law import Law
+from app.planning.crowd_model import default_priors
+from app.planning.goal_simulation import (
+    MAX_ITEMS_MEASURED_BY_LAW,
+    MAX_NEW_JUDGMENTS_PER_ITEM,
+    MAX_PLAN_ITEMS,
+    MAX_SAMPLE_ITEMS,
+    MEANS_LAW,
+    MIN_BEST_IN_SAMPLE,
+    GoalForecast,
+    forecast_goal,
+    is_plan_measured_by_law,
+    sample_size,
+)
+from app.planning.participation import annotator_total, explain_annotator_total
+from app.planning.plan import Plan
+from app.record import replay
+from app.record.answer_rates import load_recent_hits_per_hour
+from app.record.campaign_law import law_of
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.selection.registry import selection_settings
+from app.simulation.annotators import POPULATIONS
+
+DEFAULT_PLAN_RUNS = 20
+DEFAULT_CONCURRENT_ANNOTATORS = 5
+CPU_SECONDS_PER_HIT_BY_MEANS = 0.0005  # measured by `python -m benchmarks.plans_of_samples`
+CPU_SECONDS_PER_HIT_BY_LAW = 0.005
+USUAL_JUDGMENTS_PER_ITEM = 15  # needed by a usual goal; used to tell how long planning takes
+DEFAULT_POPULATION = "mlqe-et-en"
+MAX_PLAN_SECONDS = 180  # plans run one at a time, so a long one keeps others waiting
+LIST_ITEMS_OUT_OF_POOL = text(f"""
+    SELECT p.subject FROM posteriors p
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND NOT {is_judgeable_sql("p", unjudged_limit=":people")}
+""")  # noqa: S608  (made of constants)
+
+
+async def plan_campaign_goal(
+    engine: AsyncEngine,
+    slug: str,
+    like: str = DEFAULT_POPULATION,
+    *,
+    now: datetime,
+    at_once: int = DEFAULT_CONCURRENT_ANNOTATORS,
+    annotators: int | None = None,
+    runs: int = DEFAULT_PLAN_RUNS,
+    on_run: Callable[[int], None] = lambda _runs: None,
+) -> Plan:
+    """Forecast what the goal of a campaign will cost.
+
+    Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `all_are_best`,
+    `too_large_to_plan`, `no_items`) and `Invalid` (`too_few_judgments`, `too_few_annotators`).
+
+    Args:
+        engine: Engine of the database.
+        slug: Slug of the campaign.
+        like: A key of `POPULATIONS`, or the slug of an earlier campaign, for a campaign with too few answers of its
+            own.
+        now: The present time.
+        at_once: Annotators at a time.
+        annotators: Annotators in all; None for a likely number (`participation`).
+        runs: Number of simulated campaigns.
+        on_run: Called with the number of runs after each run.
+
+    """
+    async with open_snapshot(engine) as connection:
+        campaign = await find_campaign_with_progress(connection, slug)
+        refuse_unless_plannable(campaign)
+        evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign)).evidence
+        crowd = (
+            POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
+        )
+        hits_per_hour = await load_current_pace(connection, campaign, now=now)
+        pool_parameters = {"campaign": campaign.id, "people": campaign.unjudged_people}
+        gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
+        priors = await load_plan_priors(connection, campaign)
+    settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
+    sample = min(sample_size(campaign), len(evidence.tally.total))
+    total_annotators = annotator_total(settings, evidence.tally, annotators)
+    simulated = {"runs": runs, "seed": campaign.seed, "annotators": total_annotators, "sample": sample}
+    simulated |= {"priors": priors[:, items]}
+    try:
+        goal_forecast = forecast_goal(settings, evidence, crowd, **simulated, on_run=on_run)
+    except Inestimable as problem:
+        message = f"“{like}” has too few judgments to tell how far its annotators differ. Choose another crowd."
+        raise Invalid(message, code="too_few_judgments") from problem
+    hit_fields = (
+        selection_settings(campaign).items_per_hit,
+        campaign.minutes_per_hit,
+        campaign.pay_per_hit,
+        campaign.currency,
+    )
+    judgments_per_item = campaign.judgments_per_item
+    size_fields = (
+        campaign.item_count,
+        sample,
+        int(evidence.tally.judgments.sum()),
+        judgments_per_item * len(evidence.tally.total),
+        judgments_per_item,
+    )
+    texts = (
+        explain_annotator_total(settings, evidence.tally, total_annotators, annotators),
+        measurement_caution(settings, evidence, goal_forecast),
+    )
+    texts = texts if goal_forecast.band[0] else ("", "")  # they do not matter once the goal is reached
+    return Plan(
+        words_of_goal(campaign),
+        *size_fields,
+        *hit_fields,
+        hits_per_hour,
+        at_once,
+        now,
+        goal_forecast,
+        total_annotators,
+        *texts,
+    )
+
+
+def measurement_caution(campaign: Any, evidence: GoalEvidence, goal_forecast: GoalForecast) -> str:
+    """Return a caution where simulated campaigns measure the goal differently than the campaign does.
+
+    If they measure it by the law, and some do not reach it, caution that more annotators may make the difference.
+    """
+    if not evidence.is_measured_by_law(campaign):
+        return ""
+    if not is_plan_measured_by_law(campaign, evidence):
+        return (
+            f"With more than {MAX_ITEMS_MEASURED_BY_LAW} items, simulated campaigns measure the goal by plain means, "
+            f"and this campaign by the scores of {evidence.law.short_title}: if some annotators answer at random, it "
+            "may need far fewer judgments."
+        )
+    if np.isfinite(goal_forecast.judgments_needed).all():
+        return ""
+    return (
+        "A second judgment by the same person adds little, so with more annotators the goal may take fewer judgments, "
+        "and be reached where it is not here."
+    )
+
+
+def restrict_to_goal_items(
+    campaign: Any, evidence: GoalEvidence, gone_items: Sequence[int]
+) -> tuple[Any, GoalEvidence, Integers]:
+    """Return settings, evidence and numbers of the items that count for the goal.
+
+    Raises `Conflict` (`no_items`) where none is left.
+
+    Args:
+        campaign: The campaign.
+        evidence: Its judgments.
+        gone_items: Numbers of the items that left the pool.
+
+    """
+    settings = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+    in_pool = np.ones(len(evidence.tally.total), bool)
+    in_pool[gone_items] = False
+    item_numbers = counted_items(campaign, in_pool)
+    if not len(item_numbers):
+        raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items")
+    if len(item_numbers) < len(in_pool):
+        evidence = evidence.select_items(item_numbers)
+        settings.items_per_hit, settings.always_shown = selection_settings(campaign).items_per_hit, []
+    # For systems, repeat_items is about segments: an annotator sees a segment once, but every system many times.
+    if campaign.segment_count and not campaign.repeat_items:
+        hit_limit = campaign.hits_per_annotator or campaign.segment_count
+        settings.repeat_items, settings.hits_per_annotator = True, min(hit_limit, campaign.segment_count)
+    return settings, evidence, item_numbers
+
+
+def planning_time_text(campaign: Any) -> str:
+    """Describe how long planning takes for a campaign with an `item_count`."""
+    simulated = sample_size(campaign)
+    is_by_law = is_plan_measured_by_law(campaign, GoalEvidence.empty(law_of(campaign), campaign.item_count))
+    usual_seconds = (
+        DEFAULT_PLAN_RUNS
+        * simulated
+        * USUAL_JUDGMENTS_PER_ITEM
+        / selection_settings(campaign).items_per_hit
+        * (CPU_SECONDS_PER_HIT_BY_LAW if is_by_law else CPU_SECONDS_PER_HIT_BY_MEANS)
+    )
+    sample_text = (
+        f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
+    )
+    usual_text, max_seconds = (
+        f"Simulating {DEFAULT_PLAN_RUNS} campaigns with {sample_text} takes about {humanize_seconds(usual_seconds)}",
+        usual_seconds * MAX_NEW_JUDGMENTS_PER_ITEM / USUAL_JUDGMENTS_PER_ITEM,
+    )
+    if max_seconds > MAX_PLAN_SECONDS:
+        return (
+            f"{usual_text}, and longer if the goal is far. This page waits at most "
+            f"{humanize_seconds(MAX_PLAN_SECONDS)}; “easel plan {campaign.slug}” takes the time that it needs."
+        )
+    max_text = humanize_seconds(max_seconds)
+    is_same = max_text == humanize_seconds(usual_seconds)
+    return f"{usual_text}." if is_same else f"{usual_text}, and up to {max_text} if the goal is far."
+
+
+def humanize_seconds(seconds: float) -> str:
+    """Return a duration in words: "15 seconds", "2 minutes"."""
+    return f"{max(5, 5 * round(seconds / 5))} seconds" if seconds < 90 else pluralize(round(seconds / 60), "minute")
+
+
+def refuse_unless_plannable(campaign: Any) -> None:
+    name = f"“{campaign.name}”"
+    if campaign.goal == NO_GOAL:
+        settings_with_goal = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+        settings_with_goal.goal, settings_with_goal.when_reached = "intervals", "tell"  # possible wherever any goal is
+        if reason := goal_refusal_reason(settings_with_goal):
+            raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
+        advice = "Choose one in its settings, under “What is asked next, and when enough is known”."
+        raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
+    if not campaign.item_count:
+        raise Conflict(f"{name} has no items. Import items first.", code="no_items")
+    refuse_if_all_items_are_best(campaign, campaign.item_count)
+    if campaign.item_count > MAX_PLAN_ITEMS:
+        limit = f"a plan has at most {MAX_PLAN_ITEMS:,} items. Plan a campaign with fewer items."
+        raise Conflict(f"{name} is too large: {limit}", code="too_large_to_plan")
+    if campaign.goal == "order" and campaign.item_count > MAX_ITEMS_IN_ORDER:
+        limit = f"the order of more than {MAX_ITEMS_IN_ORDER:,} items cannot be settled. Choose another goal."
+        raise Conflict(f"{name} cannot be planned: {limit}", code="too_large_to_plan")
+    if (
+        campaign.goal == "best"
+        and sample_size(campaign) * campaign.best_items < MIN_BEST_IN_SAMPLE * campaign.item_count
+    ):
+        share = f"less than {MIN_BEST_IN_SAMPLE} of {MAX_SAMPLE_ITEMS:,}"
+        reason = f"its best {campaign.best_items:,} of {campaign.item_count:,} are {share}, too few for a sample."
+        raise Conflict(f"{name} cannot be planned: {reason}", code="too_large_to_plan")
+
+
+async def load_current_pace(connection: AsyncConnection, campaign: Any, *, now: datetime) -> float | None:
+    """Load the HITs answered per hour now; None where no annotator can answer, or too few did."""
+    return await load_recent_hits_per_hour(connection, campaign.id, now=now) if campaign.status == "running" else None
+
+
+async def load_plan_priors(connection: AsyncConnection, campaign: Any) -> Array:
+    """Load the priors of the items, (2, N): the campaign's own, or those of the plan's law where the campaign left them
+    open.
+
+    Those of the plan's law are used for all items if the campaign's law has another family.
+    """
+    priors = default_priors(MEANS_LAW, campaign.item_count)
+    if law_of(campaign).family is MEANS_LAW.family:
+        own_priors = np.array(await replay.load_prior_columns(connection, campaign))
+        has_own_prior = np.isfinite(own_priors).all(axis=0)
+        priors[:, has_own_prior] = own_priors[:, has_own_prior]
+    return priors
+
+
+async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:
+    """Load the evidence of an earlier campaign for this law, whatever its own law is."""
+    return (
+        await calibrated_intervals.load_calibrated_evidence(
+            connection, await find_campaign_with_progress(connection, slug), law=law
+        )
+    ).evidence
+
+
+class PlanRequest(NamedTuple):
+    """Arguments of `plan_campaign_goal` that a page sends."""
+
+    like: str
+    at_once: int = DEFAULT_CONCURRENT_ANNOTATORS
+    annotators: int | None = None
+
+
+@dataclass
+class PlanRunner:
+    """Runs plans requested by pages, one at a time, each in a child process that is killed when the request is
+    cancelled.
+    """
+
+    engine: AsyncEngine
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    max_seconds: float = MAX_PLAN_SECONDS
+
+    async def run(self, slug: str, request: PlanRequest, now: datetime, on_run: Callable[[int], None]) -> Plan:
+        """Run `plan_campaign_goal`; `on_run` gets the number of finished runs, 0 at the start.
+
+        Raises the same, and `Conflict` (`plan_takes_long`).
+        """
+        address = self.engine.url.render_as_string(hide_password=False)
+        try:
+            async with asyncio.timeout(self.max_seconds), self.lock:
+                on_run(0)
+                return await run_in_process(plan_campaign_goal_at_url, address, slug, request, now, on_progress=on_run)
+        except TimeoutError as problem:
+            message = (
+                f"The plan was not ready after {self.max_seconds:g} seconds: there are many items, or other plans are "
+                f"running. `easel plan {slug}` takes the time that it needs."
+            )
+            raise Conflict(message, code="plan_takes_long") from problem
+
+
+async def plan_campaign_goal_at_url(database_url: str, slug: str, request: PlanRequest, now: datetime) -> Plan:
+    """Run `plan_campaign_goal` in a process that has no engine."""
+    engine = create_engine(database_url, pool_size=1)
+    try:
+        return await plan_campaign_goal(engine, slug, **request._asdict(), now=now, on_run=report_progress)
+    finally:
+        await engine.dispose()

@@ -1,0 +1,306 @@
+"""Forecast of a campaign's goal: simulated campaigns continue from the judgments so far until they reach the goal.
+
+Each run draws true values and annotators as far as they are known (`crowd_model`), and asks by the campaign's rule.
+Where the campaign's law measures its goal (`evidence`), that law learns and measures here too, up to
+`MAX_ITEMS_MEASURED_BY_LAW` items; else scores are the means that `easl` learns, whatever the campaign's law is. Pure.
+
+For many items a random sample is simulated, and the judgments that it needs are scaled up. Narrow intervals and halves
+that agree mean the same there; the best items of a sample are a share of all best items; and a probability that holds
+for all N items holds for M of them with the power M / N, as if items were settled independently. `python -m
+benchmarks.plans_of_samples` measures how far such a plan is from one of all items.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from app.goals.estimates import GoalEvidence
+from app.goals.progress import goal_progress
+from app.goals.settings import RELEASE_ITEMS
+from app.inference.ground.arrays import Array, Integers, Mask
+from app.inference.observations.tally import Tally
+from app.inference.online.law import LawBeliefs, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.ratings.moderated_means import moderate_means
+from app.planning.crowd_model import (
+    AnnotatorSource,
+    annotator_source_by_law,
+    annotator_source_by_means,
+    default_priors,
+    fit_crowd,
+    replay_evidence,
+)
+from app.planning.participation import (
+    DEFAULT_ANNOTATORS_IN_TOTAL,
+    Participation,
+    estimate_participation,
+    items_seen_by_place,
+)
+from app.selection.registry import SELECTION_RULES, selection_settings
+from app.simulation.annotators import Population
+from app.simulation.campaign import SimulatedCampaign
+
+MAX_PLAN_ITEMS = 1_000_000
+DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000
+MAX_ITEMS_MEASURED_BY_LAW = 300  # a HIT takes such a law ten times as long
+MIN_BEST_IN_SAMPLE = 2
+MAX_NEW_JUDGMENTS_PER_ITEM = 60
+GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW = 60, 40
+NEW_ANNOTATOR_OFFSET = 10**9  # keeps the numbers of new annotators apart from those who have answered
+UNLIMITED_JUDGMENTS = 10**6
+# With 20 runs these percentiles are the lowest and the highest run, a range that holds 19 of 21 new runs.
+BAND_PERCENTILES = 2.5, 97.5
+MEANS_LAW = ONLINE_LAWS["easl"]
+
+
+@dataclass(frozen=True)
+class GoalForecast:
+    """Result of R runs.
+
+    Attributes:
+        checkpoints: Further judgments at each check of the goal, (L,).
+        progress_values: Progress towards the goal, (R, L); NaN once it is reached.
+        judgments_needed: Judgments from now on until the goal is reached, (R,); infinite where it was not.
+        ran_out: True where annotators had answered all that they may before the goal was reached, (R,).
+
+    """
+
+    checkpoints: Array
+    progress_values: Array
+    judgments_needed: Array
+    ran_out: Mask
+
+    @property
+    def band(self) -> tuple[float, float, float]:
+        """Judgments needed: the median of the runs, and the ends of the band that holds nine of ten."""
+        low, middle, high = np.percentile(
+            self.judgments_needed, (BAND_PERCENTILES[0], 50, BAND_PERCENTILES[1]), method="nearest"
+        )
+        return float(middle), float(low), float(high)
+
+    @property
+    def reached_shares(self) -> Array:
+        """Share of the runs that have reached the goal at each check, (L,)."""
+        share: Array = (self.judgments_needed[:, None] <= self.checkpoints).mean(axis=0)
+        return share
+
+
+def sample_size(campaign: Any) -> int:
+    """Return how many items of a campaign with an `item_count` are simulated."""
+    has_best_goal = campaign.goal == "best" and campaign.best_items < campaign.item_count
+    enough = -(-MIN_BEST_IN_SAMPLE * campaign.item_count // max(1, campaign.best_items)) if has_best_goal else 0
+    return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
+
+
+def scale_campaign_to_sample(campaign: Any, share: float) -> Any:
+    """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
+    goal_percent = (
+        campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
+    )
+    hit_limit = campaign.hits_per_annotator
+    changed = {"best_items": max(1, round(campaign.best_items * share)), "goal_percent": goal_percent}
+    changed |= {"hits_per_annotator": hit_limit and hit_limit * share}
+    return SimpleNamespace(**{**campaign.__dict__, **changed})
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastStart:
+    """Starting point of all runs of a plan.
+
+    Attributes:
+        campaign: Settings of the campaign.
+        evidence: Its judgments.
+        beliefs: Beliefs of the law.
+        annotator_source: Source of the annotators of each run.
+        participation: Who the annotators are; those who have answered come first.
+        seen_items: Items that each of these has seen, by place.
+
+    """
+
+    campaign: Any
+    evidence: GoalEvidence
+    beliefs: LawBeliefs
+    annotator_source: AnnotatorSource
+    participation: Participation
+    seen_items: Mapping[int, set[int]]
+
+    def new_campaign(self, rng: np.random.Generator) -> SimulatedCampaign:
+        """Return a simulated campaign that continues from the present state."""
+        item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
+        asking = replace(selection_settings(self.campaign), judgments_per_item=UNLIMITED_JUDGMENTS)
+        initial_state = self.beliefs.copy(), judgments
+        repeats_items = self.campaign.repeat_items
+        campaign = SimulatedCampaign(
+            SELECTION_RULES[self.campaign.rule],
+            self.evidence.law,
+            asking,
+            LawParameters(),
+            item_count,
+            rng,
+            initial_state,
+            repeats_items,
+        )
+        campaign.seen |= {place: set(items) for place, items in self.seen_items.items()}
+        return campaign
+
+    def annotator_number(self, place: int) -> int:
+        """Return the number of an annotator from their place in the simulation."""
+        known_annotators = self.participation.known_annotators
+        return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
+
+
+def is_plan_measured_by_law(campaign: Any, evidence: GoalEvidence) -> bool:
+    """Return whether a plan measures the goal by the law, for campaigns that do."""
+    return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
+
+
+def prepare_forecast(
+    campaign: Any,
+    evidence: GoalEvidence,
+    fallback: Population | GoalEvidence,
+    annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
+    priors: Array | None = None,
+) -> ForecastStart:
+    """Prepare a forecast by the law or by plain means.
+
+    Args:
+        campaign: Settings of the campaign.
+        evidence: Its judgments.
+        fallback: A population, or the evidence of an earlier campaign.
+        annotators: Number of annotators in all.
+        priors: Priors of the posteriors, (numbers, N); None for the law's own.
+
+    """
+    by_law_estimates = is_plan_measured_by_law(campaign, evidence)
+    participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
+    seen_items = items_seen_by_place(participation, evidence.tally)
+    if not by_law_estimates:
+        annotator_source = annotator_source_by_means(evidence.tally, fallback, participation.annotator_count)
+        return ForecastStart(
+            campaign,
+            GoalEvidence(MEANS_LAW, evidence.tally, None),
+            beliefs_from_tally(evidence.tally, priors),
+            annotator_source,
+            participation,
+            seen_items,
+        )
+    n = selection_settings(campaign).items_per_hit
+    law_replay = replay_evidence(evidence, n, priors)
+    annotator_source = annotator_source_by_law(
+        evidence.tally, fit_crowd(evidence, law_replay), fallback, n, participation.annotator_count
+    )
+    return ForecastStart(campaign, evidence, law_replay.beliefs, annotator_source, participation, seen_items)
+
+
+def beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
+    """Return the beliefs of `easl`, which adds scores to one number and their complements to the other.
+
+    Args:
+        tally: Judgments of the campaign.
+        priors: Priors of the posteriors, (2, N); None for the law's own.
+
+    """
+    high, low = default_priors(MEANS_LAW, len(tally.total)) if priors is None else priors
+    return MEANS_LAW.initial_beliefs([high + tally.total, low + tally.judgments - tally.total], LawParameters())
+
+
+def forecast_goal(
+    campaign: Any,
+    evidence: GoalEvidence,
+    fallback: Population | GoalEvidence,
+    *,
+    runs: int,
+    seed: int,
+    annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
+    priors: Array | None = None,
+    sample: int | None = None,
+    on_run: Callable[[int], None] = lambda _runs: None,
+) -> GoalForecast:
+    """Forecast what the goal of a campaign will cost.
+
+    Args:
+        campaign: Settings as attributes of a namespace.
+        evidence: Judgments of the campaign.
+        fallback: A population, or the evidence of an earlier campaign, for a campaign with too few answers of its own.
+        runs: Number of runs.
+        seed: Seed of the runs.
+        annotators: Number of annotators in all.
+        priors: Priors of the posteriors, (numbers, N); None for the law's own.
+        sample: How many items are simulated; None for all.
+        on_run: Called with the number of runs after each run.
+
+    """
+    item_count, items_per_hit = len(evidence.tally.total), selection_settings(campaign).items_per_hit
+    share = min(1.0, (sample or item_count) / item_count)
+    if share < 1:
+        sampled_items = np.sort(np.random.default_rng([seed, item_count]).choice(item_count, sample, replace=False))
+        campaign, evidence = (
+            scale_campaign_to_sample(campaign, share),
+            GoalEvidence(MEANS_LAW, evidence.tally.select_items(sampled_items), None),
+        )
+        priors = None if priors is None else priors[:, sampled_items]
+    forecast_start = prepare_forecast(campaign, evidence, fallback, annotators, priors)
+    checkpoints = goal_checkpoints(
+        -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
+        is_costly=forecast_start.evidence.judgments is not None,
+    )
+    progress_values, ran_out = np.empty((runs, len(checkpoints))), np.zeros(runs, bool)
+    for k in range(runs):
+        progress_values[k], ran_out[k] = simulate_forecast_run(
+            forecast_start, checkpoints, np.random.default_rng([seed, k])
+        )
+        on_run(k + 1)
+    is_reached = np.isnan(progress_values)
+    judgments_at_checkpoints = checkpoints * items_per_hit / share
+    needed = np.where(is_reached.any(axis=1), judgments_at_checkpoints[is_reached.argmax(axis=1)], np.inf)
+    return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
+
+
+def goal_checkpoints(max_hits: int, *, is_costly: bool) -> Integers:
+    """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
+
+    If checks are costly, they get rarer later, when they matter less.
+    """
+    evenly = np.linspace(0, max_hits, GOAL_CHECKS_PER_RUN + 1).astype(np.intp)
+    kept = np.append(0, np.geomspace(1, GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW).round().astype(np.intp))
+    return np.unique(evenly[kept] if is_costly else evenly)
+
+
+def simulate_forecast_run(
+    forecast_start: ForecastStart, checkpoints: Integers, rng: np.random.Generator
+) -> tuple[list[float], bool]:
+    """Return the progress at each checkpoint, (L,), NaN once the goal is reached, and whether annotators ran out
+    before.
+    """
+    evidence, progress_values, hits_left = (
+        forecast_start.evidence,
+        list[float](),
+        forecast_start.participation.hits_left,
+    )
+    annotators = forecast_start.annotator_source(rng)
+    campaign = forecast_start.new_campaign(rng)
+    hits = campaign.generate_hits(annotators, None if hits_left is None else hits_left.tolist())
+    for hit_count in np.diff(checkpoints, prepend=0).tolist():
+        new_hits = list(islice(hits, hit_count))
+        if new_hits:
+            annotator_numbers = [forecast_start.annotator_number(hit.annotator) for hit in new_hits for _ in hit.items]
+            items = [item for hit in new_hits for item in hit.items]
+            evidence = evidence.add_judgments(
+                items, annotator_numbers, [value for hit in new_hits for value in hit.values]
+            )
+        goal_estimates = evidence.goal_estimates(forecast_start.campaign, moderate_means(evidence.tally))
+        progress = goal_progress(
+            forecast_start.campaign, goal_estimates.estimates, campaign.score, goal_estimates.source
+        )
+        if progress is None or progress.is_reached:
+            return progress_values + [np.nan] * (len(checkpoints) - len(progress_values)), False
+        if forecast_start.campaign.when_reached == RELEASE_ITEMS:
+            campaign.release_items(np.isin(np.arange(campaign.item_count), progress.settled_items))
+        progress_values.append(progress.value)
+        if len(new_hits) < hit_count:
+            return progress_values + [progress.value] * (len(checkpoints) - len(progress_values)), True
+    return progress_values, False

@@ -1,0 +1,178 @@
+"""The plan of a campaign: what its goal will cost in judgments, HITs, time and money, in sentences and as a curve."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from app.analysis.chart_axes import LinearScale, round_step
+from app.campaigns.plan_findings import PlanFindings
+from app.errors import pluralize
+from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
+from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
+from app.record import pace
+
+CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 64, 616, 16, 232  # ends of the axes in a drawing 640 wide
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Forecast cost of a campaign's goal, with the sentences and the curve that describe it.
+
+    Attributes:
+        goal: The goal in words.
+        item_count: Number of items.
+        simulated_items: Number of items simulated.
+        judgments: Judgments so far.
+        judgments_wanted: Judgments in all at which the campaign ends.
+        judgments_per_item: Judgments of each item at which it ends.
+        judgments_per_hit: New judgments of a HIT.
+        minutes_per_hit: Minutes that a HIT takes, if known.
+        pay_per_hit: Pay for a HIT, if known.
+        currency: Currency of the pay.
+        hits_per_hour: HITs answered per hour now; None if no annotator answers now.
+        concurrent_annotators: Annotators at a time, for a campaign that no annotator answers yet.
+        made_at: When the plan was made.
+        forecast: Result of the simulated campaigns.
+        annotators: Number of annotators in all.
+        annotators_note: Where that number comes from, as a sentence.
+        caution: Caution about the plan, as a sentence.
+
+    """
+
+    goal: str
+    item_count: int
+    simulated_items: int
+    judgments: int
+    judgments_wanted: int
+    judgments_per_item: int
+    judgments_per_hit: int
+    minutes_per_hit: float | None
+    pay_per_hit: float | None
+    currency: str
+    hits_per_hour: float | None
+    concurrent_annotators: int
+    made_at: datetime
+    forecast: GoalForecast
+    annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL
+    annotators_note: str = ""
+    caution: str = ""
+
+    @property
+    def needed_text(self) -> str:
+        """How many judgments more are needed, with the band, as a sentence."""
+        middle, low, high = self.forecast.band
+        if middle == 0:
+            return "The goal is reached."
+        if middle == float("inf"):
+            if self.forecast.ran_out.mean() > 1 / 2:
+                return "The annotators run out before the goal is reached."
+            return (
+                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments of each item. Choose a goal that "
+                "asks for less, or the selection rule that suits it, or find more annotators."
+            )
+        most = f"{high:,.0f}" if high != float("inf") else "many more"
+        return f"About {pluralize(round(middle), 'more judgment')} ({low:,.0f} to {most})"
+
+    @property
+    def run_out_warning(self) -> str:
+        """Warning that the annotators run out before the goal; empty where they never do."""
+        if not (often := np.count_nonzero(self.forecast.ran_out)):
+            return ""
+        reason = (
+            f"the {pluralize(self.annotators, 'annotator')} have answered all that they may before the goal is reached"
+        )
+        advice = "Find more annotators, or let each of them answer more."
+        return f"In {often} of {pluralize(len(self.forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
+
+    @property
+    def costs(self) -> list[str]:
+        """Costs in HITs, in hours of work and in money, as far as these are known."""
+        middle = self.forecast.band[0]
+        if middle in {0.0, float("inf")}:
+            return []
+        hits = middle / self.judgments_per_hit
+        costs = [pluralize(round(hits), "HIT")]
+        if self.minutes_per_hit:
+            costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")
+        if self.pay_per_hit:
+            costs.append(f"{hits * self.pay_per_hit:,.2f} {self.currency}")
+        return costs
+
+    @property
+    def ends_before_warning(self) -> str:
+        """Warning that the campaign may end before its goal; empty where it asks for enough judgments."""
+        judgments_left = max(0, self.judgments_wanted - self.judgments)
+        middle, _, high = self.forecast.band
+        if high <= judgments_left:
+            return ""
+        judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each item"
+        advice = "Ask for more judgments of each item, or choose a goal that asks for less."
+        if not judgments_left:
+            return f"This campaign has {judgments}, as many as it asks for, and has not reached its goal. {advice}"
+        chance = "will hardly have reached" if middle > judgments_left else "may not have reached"
+        return (
+            f"This campaign ends at {judgments}, after {judgments_left:,} more, and {chance} its goal by then. {advice}"
+        )
+
+    @property
+    def enough_judgments_per_item(self) -> int | None:
+        """Judgments of each item that suffice for nine of ten simulated campaigns; None where no number does."""
+        high = self.forecast.band[2]
+        return None if high == float("inf") else ceil((self.judgments + high) / self.item_count)
+
+    @property
+    def plan_found(self) -> PlanFindings:
+        """Findings that the launch page repeats."""
+        return PlanFindings(
+            self.item_count, self.judgments_per_item, self.ends_before_warning, self.enough_judgments_per_item
+        )
+
+    @property
+    def hours_to_goal(self) -> float | None:
+        """Hours by the clock until the goal is reached, at the present pace or with `concurrent_annotators`."""
+        middle = self.forecast.band[0]
+        rate = self.hits_per_hour or (
+            60 * self.concurrent_annotators / self.minutes_per_hit if self.minutes_per_hit else None
+        )
+        return None if rate is None or middle in {0.0, float("inf")} else middle / self.judgments_per_hit / rate
+
+    @property
+    def reached_at(self) -> datetime | None:
+        """When the goal is reached at the present pace."""
+        return self.made_at + timedelta(hours=self.hours_to_goal) if self.hours_to_goal and self.hits_per_hour else None
+
+    @property
+    def duration_text(self) -> str:
+        """How long the goal takes, as a sentence; empty where that is unknown."""
+        if self.hours_to_goal is None:
+            return ""
+        duration = f"About {pace.format_hours(self.hours_to_goal)} by the clock"
+        if self.hits_per_hour:
+            return f"{duration}, at the present pace of {pluralize(round(self.hits_per_hour), 'HIT')} an hour."
+        return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at a time."
+
+    @property
+    def chance_curve(self) -> dict[str, Any]:
+        """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
+        checkpoints, shares = self.forecast.checkpoints, self.forecast.reached_shares
+        end = next(
+            (k for k, chance in enumerate(shares) if chance >= 1 - BAND_PERCENTILES[0] / 200), len(checkpoints) - 1
+        )
+        end = max(1, min(end + 1, len(checkpoints) - 1))
+        last = self.judgments + float(checkpoints[end])
+        x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
+        step = round_step(last - self.judgments)
+        points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)
+        middle, *band_ends = [min(needed, float(checkpoints[end])) for needed in self.forecast.band]
+        tick_values = np.arange(ceil(self.judgments / step) * step, last + 1, step)
+        return {
+            "points": [(x(self.judgments + more), y(chance)) for more, chance in points],
+            "band": [x(self.judgments + more) for more in band_ends],
+            "middle": x(self.judgments + middle),
+            "now": (x(self.judgments), y(float(shares[0]))),
+            "x_ticks": [(x(value), f"{value:,.0f}") for value in tick_values],
+            "y_ticks": [(y(share / 4), f"{share * 25} %") for share in range(5)],
+        }

@@ -1,0 +1,108 @@
+"""What is in a file, what its columns are taken for, and what an import would say of it."""
+
+import io
+
+import pytest
+
+from app.designs.content import Content
+from app.designs.slider import Slider
+from app.errors import Invalid, Refusal
+from app.imports.columns import ColumnMapping
+from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, preview_uploaded_file
+from app.inference.online.laws import ONLINE_LAWS
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
+from tests.annotation.hits.campaigns import value, values
+from tests.campaigns.drafts import draft, import_items
+
+
+def described(content, *, taken=(), **chosen):
+    file = io.BytesIO(content.encode())
+    said = ChosenColumns(**chosen)
+    return preview_uploaded_file(
+        file, "items.csv", said, ONLINE_LAWS["easl"], content=Content(), design=Slider(), existing_ids=taken, max_mb=1
+    )
+
+
+def problems(content, **how):
+    return [(problem.problem, problem.count, problem.lines) for problem in described(content, **how).problems]
+
+
+def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_them():
+    found = described("id,verb\n" + "".join(f"{k},verb {k}\n" for k in range(12)), template="to {verb}")
+    assert (found.format, found.columns, found.row_count) == ("csv", ("id", "verb"), 12)
+    assert [(row.line, row.text) for row in found.first_rows] == [(k + 2, f"to verb {k}") for k in range(5)]
+    assert found.problems == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "mapping"),
+    [
+        ("id,freq,verb,gloss", ColumnMapping("id", "verb")),
+        ("ID,freq,text", ColumnMapping("ID", "text")),
+        ("verb,item_id", ColumnMapping("item_id", "verb")),
+        ("freq,verb", ColumnMapping(None, "verb")),
+        ("id,freq,length", ColumnMapping("id", "freq")),
+    ],
+)
+def test_columns_are_taken_for_what_is_likely(columns, mapping):
+    cells = {"freq": "1.5", "length": "3"}
+    row = ",".join(cells.get(name, f"a {name}") for name in columns.split(","))
+    assert described(f"{columns}\n{row}\n").mapping == mapping
+
+
+def test_what_somebody_said_of_the_columns_counts():
+    content = "id,verb,gloss\na,run,move\n"
+    assert described(content, identifier="verb", shown="gloss").mapping == ColumnMapping("verb", "gloss")
+    assert described(content, identifier=ROW_NUMBERS_AS_IDS).mapping.identifier is None
+    with pytest.raises(Invalid, match="no column “noun”"):
+        described(content, shown="noun")
+
+
+def test_checks_are_counted_and_those_that_nobody_can_meet_are_told():
+    content = "id,text,check,expected\na,x,,\ng,y,gold,80\n"
+    assert (described(content).row_count, described(content).checks, problems(content)) == (2, 1, [])
+    assert [row.text for row in described(content).first_rows] == ["x", "y"]
+    assert problems(content + "h,z,gold,400\ni,z,silver,1\ng,z,gold,7\n") == [
+        ("of checks whose expected answer is impossible", 1, [4]),
+        ("with something else than gold or attention in the column “check”", 1, [5]),
+        ("with an id of a row above", 1, [6]),
+    ]
+
+
+def test_all_that_is_wrong_is_told_with_its_lines():
+    content = "id,text\na,x\n,x\na,x\nold,x\nb,\nc,\nlong,x\n".replace("long", "l" * 201)
+    assert problems(content, taken={"old"}) == [
+        ("without an id", 1, [3]),
+        ("with an id of a row above", 1, [4]),
+        ("with an id that the campaign has already", 1, [5]),
+        ("with nothing to show to annotators", 2, [6, 7]),
+        ("with an id that is too long", 1, [8]),
+    ]
+    many = "id,text\n" + "a,x\n" * 50
+    assert problems(many) == [("with an id of a row above", 49, list(range(3, 3 + MAX_LINES_PER_PROBLEM)))]
+
+
+@pytest.mark.parametrize("content", ["id,text\na,x\na,y\n", "id,text\n,x\n", "id,text,alpha,beta\na,x,0,1\n"])
+async def test_an_import_refuses_a_file_exactly_when_it_would_say_so(engine, content):
+    priors = "alpha" in content
+    assert described(content, priors=priors).problems
+    with pytest.raises(Refusal):
+        await import_items(engine, await draft(engine), content, priors=priors)
+
+
+def test_a_file_without_items_is_refused():
+    with pytest.raises(Invalid, match="no items"):
+        described("id,text\n")
+
+
+async def test_rows_without_ids_are_numbered_on_from_those_that_are_there(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "text\na\nb\n", identifier=None)
+    await import_items(engine, campaign, "text\nc\n", identifier=None)
+    assert await value(engine, "SELECT string_agg(external_id, ',' ORDER BY number) FROM items") == "1,2,3"
+
+
+async def test_the_id_can_be_another_column(engine):
+    campaign = await draft(engine)
+    await import_items(engine, campaign, "verb,gloss\nrun,move\n", identifier="verb", shown="gloss")
+    assert await values(engine, "SELECT external_id, shown FROM items") == [("run", "move")]

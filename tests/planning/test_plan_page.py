@@ -1,0 +1,360 @@
+"""The page that says what a campaign's goal will cost."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.errors import NotFound, Refusal
+from app.goals.estimates import GoalEvidence
+from app.goals.progress import describe_goal
+from app.inference.online.laws import ONLINE_LAWS
+from app.planning import forecast
+from app.planning.forecast import PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
+from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
+from app.planning.plan import Plan
+from app.record.answer_rates import load_recent_hits_per_hour
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
+from tests.annotation.hits.systems import of_systems, table
+
+FETCHED = {"x-easel": "fetch", "accept": "application/json"}
+
+GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
+
+
+async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
+    campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
+    found = await plan_campaign_goal(engine, campaign.slug, runs=3, now=NOW, at_once=4)
+    middle, low, high = found.forecast.band
+    assert 0 < low <= middle <= high
+    assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
+    hits = middle / 5
+    assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
+    assert found.duration_text == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
+    assert "Chance that the goal is reached" in page
+    assert "more judgments" in page
+    assert "The plan assumes 200 annotators in all; nobody has answered yet." in page
+    assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+@pytest.mark.parametrize(
+    ("law", "goal", "items", "warns"),
+    [
+        ("easl", "best", MAX_ITEMS_MEASURED_BY_LAW + 1, False),
+        ("easl-aware", "halves", MAX_ITEMS_MEASURED_BY_LAW + 1, False),
+        ("easl-aware", "best", MAX_ITEMS_MEASURED_BY_LAW, False),
+        ("easl-aware", "best", MAX_ITEMS_MEASURED_BY_LAW + 1, True),
+    ],
+)
+def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goal, items, warns):
+    known = GoalEvidence.empty(ONLINE_LAWS[law], items)
+    for reached in (True, False):
+        found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
+        said = measurement_caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
+        assert ("measure the goal by plain means" in said) == warns
+        more = law == "easl-aware" and goal == "best" and not warns and not reached
+        assert ("so with more annotators the goal" in said) == more
+
+
+async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
+    campaign = await running(engine, items=8, **GOAL)
+    there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
+    monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
+    found = await plan_campaign_goal(engine, campaign.slug, now=NOW)
+    assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
+
+
+async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
+    campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
+    found = await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
+    assert found.annotators_note == "This is for 3 annotators in all."
+    assert found.run_out_warning.startswith(
+        "In 2 of 2 simulated campaigns the 3 annotators have answered all that they may"
+    )
+    *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
+    assert json.loads(last)["error"]["code"] == "too_few_annotators"
+    assert (
+        "needs 5 more HITs, and each annotator may answer 2. Enter 3 or more in all, or leave the number empty." in last
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        ("annotators=0", "invalid", "“Annotators in all” must be a whole number from 1 to 100,000, or be left"),
+        ("like=mlqe-et-en&annotators=1e9", "invalid", "“Annotators in all” must be"),
+        ("at_once=many", "invalid", "“Annotators at a time” must be a whole number from 1 to 1,000."),
+        ("at_once=", "invalid", "“Annotators at a time” must be"),
+        ("like=nobody", "campaign_not_found", "There is no campaign “nobody”."),
+    ],
+)
+async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, query, code, said):
+    status = {"invalid": 422, "campaign_not_found": 404}[code]
+    campaign = await running(engine, items=8, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?{query}"
+    page = await researcher.get(address)
+    assert (page.status_code, said in page.text, "data-plan>" in page.text) == (status, True, True)
+    fetched = await researcher.get(address, headers=FETCHED)
+    assert (fetched.status_code, fetched.json()["error"]["code"]) == (status, code)
+    assert said in fetched.json()["error"]["message"]
+
+
+async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
+    asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
+    campaign = await of_systems(engine, table(segments=25), **asked)
+    found = await plan_campaign_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
+    assert found.run_out_warning.startswith(
+        "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"
+    )
+    with pytest.raises(Refusal, match="needs 100 more HITs, and each annotator may answer 25"):
+        await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=1, now=NOW)
+
+
+async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
+    campaign = await running(engine, items=8, prior=[2, 3], **GOAL)
+    await execute(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
+    begun: list[Any] = []
+
+    def noted(*known: Any, **asked: Any) -> GoalForecast:
+        begun.append(asked["priors"].T.tolist())
+        return forecast_goal(*known, **asked)
+
+    monkeypatch.setattr(forecast, "forecast_goal", noted)
+    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+    await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
+    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+    assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
+
+
+async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
+    draft = await running(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
+    page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
+    assert "The rule of selection “best” suits this goal" in page
+    assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
+    assert "The launch has fixed the rule" not in page
+
+
+async def test_items_that_left_the_pool_are_not_planned(engine):
+    campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
+    for gone, wanted in ((0, 24), (3, 15)):
+        await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
+        assert (await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
+    await execute(engine, "UPDATE posteriors SET unjudged = 2")
+    with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
+        await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+    assert refused.value.code == "no_items"
+
+
+async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(engine, researcher):
+    async def tabs(campaign):
+        page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+        return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
+
+    draft, other = [await running(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
+    plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan"'
+    assert plan_of + ">Plan</a>" in await tabs(draft)
+    assert "/plan" not in await tabs(other)
+    page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
+    assert plan_of + ' aria-current="page">Plan</a>' in page
+    ended = await running(engine, items=8, **GOAL)
+    await execute(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
+    assert f'/{ended.slug}/plan">Plan</a>' in await tabs(ended)
+
+
+async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
+    campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "takes about 10 seconds, and up to 50 seconds" in page
+    large = await running(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{large.slug}/plan")).text
+    assert f"This page waits at most 3 minutes; “easel plan {large.slug}” takes the time that it needs." in page
+    earlier = await running(engine, items=8, **GOAL)
+    with pytest.raises(Refusal) as refused:
+        await plan_campaign_goal(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+    assert refused.value.code == "too_few_judgments"
+
+
+async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgments_it_takes(engine, researcher):
+    campaign = await running(engine, items=8, **GOAL)
+    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert f'/{campaign.slug}/plan">How many more judgments would it take?</a>' in page
+    assert "What will it cost?" not in page
+    said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
+    assert "About" in said.partition('class="needed"')[2]
+    await execute(engine, f"UPDATE campaigns SET goal_reached = '{describe_goal(campaign)}'")
+    assert "How many more" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, **GOAL)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert "Simulating 20 campaigns with all items takes about 5 seconds" in page
+    assert "Annotators at a time" in page
+    assert "Chance that the goal is reached" not in page
+
+
+@pytest.mark.parametrize(
+    ("each", "said"), [(2, "ends at 2 judgments of each item, after 16 more, and will hardly have"), (60, "")]
+)
+async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
+    campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
+    found = await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
+    assert said in found.ends_before_warning
+    assert bool(said) == bool(found.ends_before_warning)
+    some = replace(
+        found, judgments_wanted=16, forecast=replace(found.forecast, judgments_needed=np.array([5.0, 10.0, 20.0]))
+    )
+    assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
+    assert (
+        "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before_warning
+    )
+
+
+async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgments_as_are_enough(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, judgments_per_item=2, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}"
+    said = "will hardly have reached its goal by then"
+    assert said not in (await researcher.get(f"{address}/launch/confirm")).text
+    assert said in (await researcher.get(f"{address}/plan?like=mlqe-et-en")).text
+    html = (await researcher.get(f"{address}/launch/confirm")).text
+    assert said in html
+    enough = int(html.partition('name="judgments_per_item" value="')[2].partition('"')[0])
+    assert enough > 2
+    assert f"Set to {enough} judgments an item" in html
+    done = await researcher.post(f"{address}/judgments-per-item", data={"judgments_per_item": str(enough)})
+    assert done.headers["location"] == f"{address}/launch/confirm?done=saved"
+    html = (await researcher.get(f"{address}/launch/confirm")).text
+    assert said not in html
+    assert f"with {enough} judgments each" in html
+
+
+async def test_our_script_is_told_how_far_it_is(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en"
+    lines = [json.loads(line) for line in (await researcher.get(address, headers=FETCHED)).text.splitlines()]
+    assert [line["runs"] for line in lines[:-1]] == [*range(21)]
+    assert "Chance that the goal is reached" in lines[-1]["found"]
+    await execute(engine, "DELETE FROM items")
+    page = (await researcher.get(address, headers=FETCHED)).text
+    assert "has no items" in page
+
+
+async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, researcher):
+    earlier, campaign = await running(engine, items=8, **GOAL), await running(engine, items=8, launched=False, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}/plan?like={earlier.slug}"
+    *_, last = (await researcher.get(address, headers=FETCHED)).text.splitlines()
+    assert json.loads(last)["error"]["code"] == "too_few_judgments"
+    assert "has too few judgments" in (await researcher.get(address)).text
+
+
+async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
+    campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
+    plans, begun = PlanRunner(engine), asyncio.Event()
+    first = asyncio.create_task(plans.run(campaign.slug, PlanRequest("mlqe-et-en"), NOW, lambda _runs: begun.set()))
+    second = asyncio.create_task(plans.run("nobody", PlanRequest("mlqe-et-en"), NOW, lambda _runs: None))
+    await begun.wait()
+    assert not second.done()
+    first.cancel()
+    with pytest.raises(NotFound):
+        await second
+    assert first.cancelled()
+    assert not plans.lock.locked()
+
+
+def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
+    found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
+    plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
+    assert plan.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
+    assert plan.reached_at == NOW + timedelta(minutes=30)
+    assert replace(plan, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
+    assert replace(plan, hits_per_hour=None).reached_at is None
+    never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
+    assert (
+        replace(plan, forecast=never, annotators=9).needed_text == "The annotators run out before the goal is reached."
+    )
+    said = replace(plan, forecast=never, annotators=9).run_out_warning
+    assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
+    assert plan.run_out_warning == ""
+
+
+async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
+    campaign = await running(engine, items=8, **GOAL)
+    async with engine.connect() as connection:
+        assert await load_recent_hits_per_hour(connection, campaign.id, now=NOW) is None
+    me = await annotator(engine, campaign, "a")
+    for k in range(3):
+        when = NOW + timedelta(minutes=10 * k)
+        await submit(engine, me, await hit_of(engine, me, now=when), now=when)
+    async with engine.connect() as connection:
+        assert await load_recent_hits_per_hour(
+            connection, campaign.id, now=NOW + timedelta(minutes=30)
+        ) == pytest.approx(4)
+
+
+async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
+    campaign = await running(engine, items=8)
+    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
+    assert (reply.status_code, "has no goal" in reply.text) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"criteria": [{"name": name, "question": f"How {name}?"} for name in ("apt", "fluent")]},
+            "a goal is about one question, and the campaign has several criteria.",
+        ),
+        (
+            {"design": "categories", "design_settings": {"labels": ["a", "b"]}},
+            "a goal is measured by answers on a scale",
+        ),
+    ],
+)
+async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine, researcher, settings, said):
+    campaign = await running(engine, items=8, launched=False, **settings)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f"cannot have a goal: {said}" in page
+    assert "edit#goal" not in page
+
+
+@pytest.mark.parametrize(
+    ("settings", "items", "like", "code"),
+    [
+        ({}, 8, "mlqe-et-en", "no_goal"),
+        ({"goal": "best", "best_items": 1}, 2501, "mlqe-et-en", "too_large_to_plan"),
+        ({"goal": "order"}, 1001, "mlqe-et-en", "too_large_to_plan"),
+        (GOAL, 8, "nobody", "campaign_not_found"),
+        (GOAL, 8, "verbs", "too_few_judgments"),
+    ],
+)
+async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
+    campaign = await running(engine, items=items, launched=False, **settings)
+    with pytest.raises(Refusal) as refused:
+        await plan_campaign_goal(engine, campaign.slug, like, runs=2, now=NOW)
+    assert refused.value.code == code
+
+
+async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_waits_for_it(engine, app, researcher):
+    campaign = await running(engine, items=8, **GOAL)
+    app.state.plans.max_seconds = 0
+    reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
+    assert (reply.status_code, f"`easel plan {campaign.slug}` takes the time" in reply.text) == (200, True)
+    assert not app.state.plans.lock.locked()
+
+
+async def test_without_items_there_is_nothing_to_plan(engine, researcher):
+    campaign = await running(engine, items=8, launched=False, **GOAL)
+    await execute(engine, "DELETE FROM items")
+    with pytest.raises(Refusal) as refused:
+        await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
+    assert refused.value.code == "no_items"
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
+    assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page
