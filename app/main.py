@@ -58,6 +58,7 @@ from app.exports import api as exports_api
 from app.exports import pages as exports
 from app.goal_monitor import api as stopping_api
 from app.goal_monitor import monitor
+from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
@@ -200,7 +201,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
-    *(audit_log.router, alerts.router, annotators.router, quality.router, visit.router),
+    *(help_pages.router, audit_log.router, alerts.router, annotators.router, quality.router, visit.router),
     *(
         auth_api.router,
         campaigns_api.router,

@@ -1,12 +1,20 @@
-"""Write the pages that repeat the code: `python docs/generate.py`, from the project's root. `make docs` runs it."""
+"""Write the pages that repeat the code: `python docs/generate.py`, from the project's root. `make docs` runs it.
+
+Whole pages are in `PAGES`. Other pages have blocks that begin with `<!-- code: PATH -->`, `<!-- code: PATH NAME -->`,
+`<!-- rooms -->`, `<!-- layers -->` or `<!-- tables -->` and end with `<!-- end -->`: the lines between are filled in.
+"""
 
 import ast
 import re
 import sys
+import textwrap
+import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import click
+from sqlalchemy import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -295,11 +303,111 @@ PAGES = {
 }
 
 
+BLOCK = re.compile(
+    r"^( *)(<!-- (code|rooms|layers|tables)(?:: (\S+)(?: (\w+))?)? -->\n).*?^ *(<!-- end -->)$",
+    re.DOTALL | re.MULTILINE,
+)
+LANGUAGE_BY_SUFFIX = {".py": "python", ".html": "jinja", ".yaml": "yaml", ".js": "js"}
+
+
+def code_block(path: str, name: str | None) -> str:
+    """Return a file as a block of code, or only the statement of it that defines the name."""
+    source = (ROOT / path).read_text(encoding="utf-8").rstrip()
+    if name is not None:
+        source = definition(source, name)
+    return f"```{LANGUAGE_BY_SUFFIX[Path(path).suffix]}\n{source}\n```\n"
+
+
+def definition(source: str, name: str) -> str:
+    """Return the statement of a module that defines a name. Raises KeyError if there is none."""
+    for node in ast.parse(source).body:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        if name in [ast.unparse(target) for target in targets] or getattr(node, "name", "") == name:
+            return ast.get_source_segment(source, node) or ""
+    raise KeyError(name)
+
+
+def layers() -> list[list[str]]:
+    """Return the rooms of app/ that may not import each other, the highest first."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    names = next(one["layers"] for one in linter["contracts"] if one.get("containers") == ["app"])
+    return [re.findall(r"\w+", layer) for layer in names]
+
+
+def layers_block() -> str:
+    return "```text\n" + "\n".join(" | ".join(layer) for layer in layers()) + "\n```\n"
+
+
+def guide_of_room(folder: Path) -> str:
+    return ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+
+
+def rooms_block() -> str:
+    """Return the guide of each room, and of the rooms within it that have one of several lines, the highest first."""
+    parts = []
+    for room in (room for layer in layers() for room in layer if (ROOT / "app" / room).is_dir()):
+        for folder in sorted(path.parent for path in (ROOT / "app" / room).rglob("__init__.py")):
+            name = folder.relative_to(ROOT / "app").as_posix()
+            if name == room or "\n" in guide_of_room(folder):
+                parts.append(f"{'###' if name == room else '####'} {name}\n\n{guide_of_room(folder)}\n")
+    return "\n".join(parts)
+
+
+def tables_block() -> str:
+    """Return every table with its primary key, the tables that it refers to, and the comment above its definition."""
+    rows = [("table", "what it holds", "primary key", "belongs to")]
+    for file in sorted((ROOT / "app" / "database").glob("*tables.py")):
+        module = import_module(f"app.database.{file.stem}")
+        source = file.read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Call)
+                and ast.unparse(node.value.func) == "Table"
+            ):
+                found: Table = getattr(module, ast.unparse(node.targets[0]))
+                comment = comment_above(source, node.lineno)
+                owners = sorted({key.referred_table.name for key in found.foreign_key_constraints})
+                key = ", ".join(f"`{column.name}`" for column in found.primary_key)
+                rows.append((f"`{found.name}`", cell(comment), key, ", ".join(f"`{owner}`" for owner in owners)))
+    return table(*rows)
+
+
+def comment_above(source: str, line: int) -> str:
+    above = source.splitlines()[: line - 1]
+    start = len(above)
+    while start and above[start - 1].startswith("# "):
+        start -= 1
+    return " ".join(text.removeprefix("# ") for text in above[start:])
+
+
+def fill_blocks(page: str) -> str:
+    """Return a page with its blocks filled in."""
+    contents = {"rooms": rooms_block, "layers": layers_block, "tables": tables_block}
+
+    def fill(block: re.Match[str]) -> str:
+        indentation, begin, kind, path, name, end = block.groups()
+        content = code_block(path, name) if kind == "code" else contents[kind]()
+        return textwrap.indent(f"{begin}\n{content}\n{end}", indentation)
+
+    return BLOCK.sub(fill, page)
+
+
+def generated_pages() -> dict[str, str]:
+    """Return the text of every page that is written or filled in here, by its path in docs/."""
+    pages = {name: page() for name, page in PAGES.items()}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if BLOCK.search(text):
+            pages[path.relative_to(ROOT / "docs").as_posix()] = fill_blocks(text)
+    return pages
+
+
 def main() -> None:
-    for name, page in PAGES.items():
-        path = ROOT / "docs" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(page(), encoding="utf-8")
+    for name, text in generated_pages().items():
+        (ROOT / "docs" / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-DEVELOPERS = (ROOT / "docs" / "developers.md").read_text()
+DEVELOPERS = "\n".join(page.read_text() for page in sorted((ROOT / "docs" / "developers").glob("*.md")))
 BENCHMARKS = (ROOT / "docs" / "reference" / "benchmarks.md").read_text()
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
 PLACEHOLDERS = ("NAME", "LANGUAGE")
@@ -35,7 +35,7 @@ def test_every_path_in_the_developers_guide_exists():
 
 
 def test_every_name_in_the_developers_guide_is_in_the_code():
-    sources = [path for folder in ("app", "static", "templates") for path in (ROOT / folder).rglob("*")]
+    sources = [path for folder in ("app", "static", "templates", "tests") for path in (ROOT / folder).rglob("*")]
     code = "\n".join(path.read_text() for path in sources if path.suffix in {".py", ".js", ".html"})
     names = {name for name in re.findall(r"`(\w+)`", DEVELOPERS) if not is_pattern(name)}
     assert len(names) > 30

@@ -1,4 +1,4 @@
-"""A design, an update law and a rule of selection that are registered, and go through everything."""
+"""A design, an update law, a selection rule and a quality rule that are registered, and go through everything."""
 
 import csv
 import io
@@ -13,6 +13,7 @@ from app.analysis.methods import SCORE_METHODS
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.http.templating import english_environment
+from app.quality.run_rules import scan_annotators
 from app.record import replay, revisions
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
@@ -170,3 +171,17 @@ async def test_decisions_about_its_answers_are_followed(engine):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])
+
+
+@pytest.mark.usefixtures("toys")
+async def test_its_quality_rule_finds_annotators_and_shows_them(app, researcher):
+    engine = app.state.database
+    campaign = await running(engine, items=40, judgments_per_item=9, quality_rules=["round_numbers: hold"])
+    who = await annotator(engine, campaign, "round")
+    for _ in range(8):
+        await submit(engine, who, await hit_of(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
+    await scan_annotators(engine, campaign.id, now=NOW)
+    assert await values(engine, "SELECT rule, action FROM findings") == [("round_numbers", "hold")]
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    assert "scores are round (100 %)." in page
+    assert "Gives round scores" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text

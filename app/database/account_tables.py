@@ -30,6 +30,7 @@ installation = Table(
     CheckConstraint("single", name="one_row"),
 )
 
+# Researchers.
 users = Table(
     "users",
     metadata,
@@ -65,6 +66,7 @@ identities = Table(
     UniqueConstraint("issuer", "user_id"),
 )
 
+# Login links that work once.
 one_time_logins = Table(
     "one_time_logins",
     metadata,
@@ -73,6 +75,7 @@ one_time_logins = Table(
     Column("expires_at", Time, nullable=False),
 )
 
+# Failed logins, which limit further attempts.
 login_failures = Table(
     "login_failures",
     metadata,
@@ -83,6 +86,7 @@ login_failures = Table(
     Column("browser", Text),  # one that had logged in under this name before
 )
 
+# Tokens of programs, with their scopes.
 api_tokens = Table(
     "api_tokens",
     metadata,

@@ -58,6 +58,7 @@ media = Table(
     UniqueConstraint("campaign_id", "name"),
 )
 
+# The bytes of the files, in pieces.
 media_pieces = Table(
     "media_pieces",
     metadata,

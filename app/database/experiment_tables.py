@@ -4,6 +4,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, PrimaryKeyConstraint, Tab
 
 from app.database.schema import metadata
 
+# Campaigns that are arms of an experiment with people.
 experiment_arms = Table(
     "experiment_arms",
     metadata,

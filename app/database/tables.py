@@ -43,6 +43,7 @@ from app.database.schema import (
     restricting_foreign_key,
 )
 
+# One question about one table of items, with all settings.
 campaigns = Table(
     "campaigns",
     metadata,
@@ -173,6 +174,7 @@ campaigns = Table(
     CheckConstraint("judgments_per_item > 0 AND lease_minutes > 0", name="positive"),
 )
 
+# The items of a campaign, as uploaded.
 items = Table(
     "items",
     metadata,
@@ -186,6 +188,7 @@ items = Table(
     UniqueConstraint("campaign_id", "external_id"),
 )
 
+# What the law knows of each item by each criterion, in each revision.
 posteriors = Table(
     "posteriors",
     metadata,
@@ -279,6 +282,7 @@ assignments = Table(
     Index("assignments_external_id_idx", "campaign_id", "external_id"),
 )
 
+# HITs of the present iteration that are not leased yet.
 planned_hits = Table(
     "planned_hits",
     metadata,
@@ -355,6 +359,7 @@ hits = Table(
 # Responses and decisions are numbered together, as they came to count.
 record_seq = Sequence("record_seq", metadata=metadata)
 
+# Answered HITs. Append-only.
 responses = Table(
     "responses",
     metadata,

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.database.schema import Time, cascading_foreign_key, metadata
 
+# Results of the steps before the work, for each annotator.
 visits = Table(
     "visits",
     metadata,

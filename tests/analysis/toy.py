@@ -1,4 +1,4 @@
-"""A method of scores and a table that only tests know, added as a contributor would: one registry entry each."""
+"""A score method and a table for tests alone, added as a contributor would: one registry entry each."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from app.analysis.result_types import Answers, Column, Options, ResultTable, Sco
 
 
 def last_score(answers: Answers) -> Scores:
-    """What was said of an item last, in points."""
+    """Return the last judgment of each item, in points."""
     values = np.full(answers.n_items, np.nan)
     values[answers.item] = answers.score
     return Scores(values, answers.has_judgments)
 
 
 def hits(answers: Answers, _options: Options) -> ResultTable:
-    """One row per HIT: its highest score."""
+    """Return a row for each HIT with its highest score."""
     highest = np.maximum.reduceat(answers.score, answers.first_judgment_of_hit)
     return ResultTable(
         (Column("hit", "HIT", "text"), Column("top", "Top")), to_cell_rows(map(str, answers.seq), highest)
@@ -24,11 +24,12 @@ def hits(answers: Answers, _options: Options) -> ResultTable:
 
 
 def times(answers: Answers, _options: Options) -> LazyTable:
+    """Return the number of each HIT."""
     rows = to_cell_rows(answers.seq)
     return LazyTable(("seq",), len(rows), lambda start, stop: rows[start:stop])
 
 
-LAST_SCORE = ScoreMethod("Last score", "Whoever spoke last is right.", "points, 0 to 100", last_score)
+LAST_SCORE = ScoreMethod("Last score", "The last annotator is right.", "points, 0 to 100", last_score)
 HITS = TableMethod(
     TableSection("toys", "Toys of a test"),
     "Highest scores",

@@ -130,7 +130,7 @@ async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(judged, res
     whole = (await researcher.get(f"{PAGE}/analysis")).text
     assert f'<a href="{PAGE}/analysis/toys?">Show toys of a test</a>' in whole
     scores = await page(researcher, "/analysis/scores", one="last_score", other="elo")
-    assert "Whoever spoke last is right." in scores
+    assert "The last annotator is right." in scores
     assert scores.count('<circle class="dot"') == 6
     table = await page(researcher, "/analysis/toys")
     assert re.findall(r'<th scope="row">(\d)</th>', table) == ["1", "2", "3"]
@@ -164,7 +164,7 @@ async def test_a_new_method_and_a_new_table_are_in_the_command(judged, database_
         ["analyse", "outputs", "--table", "hits", "--format", "csv"],
         ["export", "outputs", "hits"],
     )
-    assert "Whoever spoke last is right." in offer
+    assert "The last annotator is right." in offer
     assert [row["score"] for row in json.loads(scores)["rows"]] == SCORED[-1]
     assert table.split() == ["hit,top", "1,90.0", "2,70.0", "3,100.0"]
     assert export.split() == table.split()

@@ -14,8 +14,10 @@ from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
 from app.quality.rules.straight_lining import StraightLining, count_repeats
 from app.quality.rules.too_fast import TooFast
 from tests.quality.people import careful, conduct, crowd
+from tests.toys.round_numbers import RoundNumbers
 
 ALARM = 0.002
+EVERY_RULE = [*QUALITY_RULES.values(), RoundNumbers]
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +44,36 @@ def until(one, hits):
     return replace(one, **arrays, **checks, seconds=one.seconds[:hits])
 
 
-@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 def test_no_rule_finds_a_careful_person_however_often_it_looks(rule, others):
     rng = np.random.default_rng(11)
     ever = [first_found(rule(), careful(rng), others) for _ in range(40)]
     assert sum(when is not None for when in ever) <= 1
 
 
-@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 def test_nobody_is_found_before_there_is_anything_to_see(rule, others):
     nobody = conduct([])
     assert found(rule(), nobody, others) is None
     assert found(rule(), nobody) is None
 
 
-@pytest.mark.parametrize("rule", QUALITY_RULES.values(), ids=QUALITY_RULES)
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
     assert rule.title
     assert rule.explanation.endswith(".")
     assert all(field.title and field.description for field in rule.model_fields.values())
+
+
+def test_it_is_registered_by_its_name():
+    assert {name: rule.name for name, rule in QUALITY_RULES.items()} == {name: name for name in QUALITY_RULES}
+
+
+def test_the_toy_finds_round_scores_alone():
+    rng = np.random.default_rng(3)
+    round_scores = rng.integers(0, 11, 50) / 10
+    assert found(RoundNumbers(), conduct(round_scores)).measures == {"round": 50, "judgments": 50}
+    assert found(RoundNumbers(), conduct(round_scores + 0.01)) is None
 
 
 def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_in_five_never():

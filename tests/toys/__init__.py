@@ -1,4 +1,4 @@
-"""A design, an update law and a rule of selection that exist for tests alone: registered, they go through everything.
+"""A design, an update law, a selection rule and a quality rule for tests alone; registered, they go through everything.
 
 `python -m tests.toys ...` is the command `easel` with them, and `tests.toys:create_app` the server.
 """
@@ -9,8 +9,10 @@ from typing import Any
 
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
+from app.quality.registry import QUALITY_RULES
 from app.selection.registry import SELECTION_RULES
 from tests.toys.in_order import IN_ORDER
+from tests.toys.round_numbers import RoundNumbers
 from tests.toys.smiles import SMILES
 from tests.toys.smiley import Smiley
 
@@ -24,6 +26,7 @@ def register(put: Put = lambda registry, name, part: registry.__setitem__(name, 
     put(DESIGNS, Smiley.name, Smiley)
     put(ONLINE_LAWS, SMILES.name, SMILES)
     put(SELECTION_RULES, IN_ORDER.name, IN_ORDER)
+    put(QUALITY_RULES, RoundNumbers.name, RoundNumbers)
 
 
 def create_app() -> Any:

@@ -1,4 +1,4 @@
-"""The items with the fewest judgments, by their numbers; chance decides their order on the page alone."""
+"""Selection rule that asks about the items with the fewest judgments, in the order of their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Counts of each smiley: a Dirichlet posterior whose score is the mean smiley on 0 to 1."""
+"""Update law that counts each smiley: a Dirichlet posterior whose score is the mean smiley, 0 to 1."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def variance(*state: Count) -> Array:
 
 
 def as_beta(*state: Count) -> tuple[Array, Array]:
-    """The Beta with this mean and variance."""
+    """Return the parameters of the Beta distribution with this mean and variance."""
     mean, spread = score(*state), variance(*state)
     size = mean * (1 - mean) / spread - 1
     return mean * size, (1 - mean) * size
@@ -73,7 +73,7 @@ def update(*hit: object) -> Columns:
 SMILES = ItemLaw(
     name="smiles",
     title="Smiles: each smiley is counted",
-    assumes="Everybody means the same by a smiley.",
+    assumes="All annotators mean the same by a smiley.",
     family=PosteriorFamily(
         name="Dirichlet",
         parameter_names=("sad", "so_so", "happy"),

@@ -1,4 +1,4 @@
-"""Tapping one of three smileys for each item."""
+"""Design in which annotators tap one of three smileys for each item."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ FACES = 3
 
 
 class Smiley(Design):
-    """Field names and words as those of the other designs; the smileys can be named."""
+    """Three smileys, which the campaign can name."""
 
     name: ClassVar[str] = "smiley"
     title: ClassVar[str] = "Smileys"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -37,7 +36,6 @@ from app.http.dependencies import (
     is_script_request,
     render_page,
 )
-from app.http.templating import markdown_to_safe_html
 from app.imports import items, mark_checks, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
@@ -55,16 +53,7 @@ from app.uploads.rows import ROW_NUMBERS_AS_IDS
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
 LISTED_ITEMS_PER_PAGE = 50
-RESPONSES_GUIDE_FILE = Path(__file__).resolve().parents[3] / "docs" / "researchers" / "importing-responses.md"
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
-
-
-@router.get("/importing-responses")
-async def responses_guide_page(request: Request) -> HTMLResponse:
-    """Return the documentation's page about importing responses."""
-    return render_page(
-        request, "admin/guide.html", {"guide": markdown_to_safe_html(RESPONSES_GUIDE_FILE.read_text("utf-8"))}
-    )
 
 
 @router.get(CAMPAIGN_PATH + "/items")

@@ -1,14 +1,16 @@
 """The steps before the work, without a database: who is asked what, in which order, and when again."""
 
 import pytest
+from jinja2 import FileSystemLoader
 
-from app.annotation.onboarding import consent
+from app.annotation.onboarding import consent, steps
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory
 from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step, has_visit_steps
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid
 from app.http.templating import english_environment
+from tests.toys import TEMPLATES, promise
 
 ALL = VisitSettings(welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"])
 
@@ -72,3 +74,16 @@ def test_nobody_agrees_to_a_text_that_they_have_not_seen(sent, code):
     with pytest.raises(Invalid) as refusal:
         consent.parse_consent_form(sent, ALL, VisitHistory(2))
     assert refusal.value.code == code
+
+
+def test_a_step_of_the_tests_is_asked_after_the_others_and_passed_once(monkeypatch):
+    monkeypatch.setattr(steps, "VISIT_STEPS", (*VISIT_STEPS, promise.STEP))
+    begun = VisitHistory(1, results=passed("welcome", "consent", "questions"))
+    assert named(ALL, "prolific", begun) == "promise"
+    assert named(ALL, "api", begun) is None
+    page = english_environment.overlay(loader=FileSystemLoader(TEMPLATES)).get_template("visit/promise.html")
+    assert 'name="promise"' in page.render(token="t", step="promise")
+    with pytest.raises(Invalid):
+        promise.STEP.parse_form({}, ALL, begun)
+    result = promise.STEP.parse_form({"promise": "yes"}, ALL, begun)
+    assert named(ALL, "prolific", VisitHistory(1, results=[*begun.results, result])) is None

@@ -1,4 +1,4 @@
-"""Easel with one more platform, declared here alone: run `tests.annotation.platforms.toy:create_app`."""
+"""Platform for tests alone, the toy shop. `tests.annotation.platforms.toy:create_app` is Easel with it."""
 
 from collections.abc import Mapping
 
@@ -33,8 +33,8 @@ TOY = Platform(
 
 
 def create_app() -> FastAPI:
-    """Easel as a process of its own runs it that has one platform more."""
+    """Return Easel with the toy shop, for a server process."""
     PLATFORMS[TOY.name] = TOY
-    from app import main  # not before: addresses are made when they are imported
+    from app import main  # not before the registration: importing it makes the routes
 
     return main.create_app()

@@ -1,0 +1,46 @@
+"""Help pages for researchers: the documentation, its pictures, and the search in it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse
+
+from app.accounts.guards import require_researcher
+from app.errors import NotFound
+from app.help.documentation import (
+    HOME_PAGE,
+    HelpPage,
+    documentation_chapters,
+    documentation_pages,
+    documentation_pictures,
+)
+from app.help.search import search_documentation
+from app.http.dependencies import render_page
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+
+PICTURE_HEADERS = {"Cache-Control": "private, max-age=3600"}
+
+
+@router.get("/help")
+async def help_home_page(request: Request, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    """Return the first page, or the results of a search."""
+    if not q.strip():
+        return render_help_page(request, documentation_pages()[HOME_PAGE])
+    results = search_documentation(q)
+    context = {"query": q, "results": results, "chapters": documentation_chapters(), "page": None}
+    return render_page(request, "admin/help.html", context)
+
+
+@router.get("/help/{path:path}")
+async def help_page(request: Request, path: str) -> Response:
+    """Return a page, or one of its pictures. Raises `NotFound` (`not_found`)."""
+    if path in documentation_pictures():
+        return FileResponse(documentation_pictures()[path], headers=PICTURE_HEADERS)
+    if path not in documentation_pages():
+        raise NotFound("There is no such help page. Search for it, or choose it from the list at /admin/help.")
+    return render_help_page(request, documentation_pages()[path])
+
+
+def render_help_page(request: Request, page: HelpPage) -> HTMLResponse:
+    return render_page(request, "admin/help.html", {"page": page, "chapters": documentation_chapters()})
