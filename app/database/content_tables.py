@@ -44,7 +44,7 @@ outputs = Table(
     PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
 
-# `address` is random, so only people who were shown a page with the file know it.
+# Files of items. `address` is random, so only people who were shown a page with the file know it.
 media = Table(
     "media",
     metadata,

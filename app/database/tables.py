@@ -204,10 +204,8 @@ posteriors = Table(
     Column("unjudged", Integer, nullable=False, server_default="0"),  # people who could not judge it
     # A decision on what to ask, of a look in the background: it does not follow from the record.
     Column("settled", Boolean, nullable=False, server_default=text("false")),
-    # No foreign key: it would take most of the time of launching a large campaign. Each row is made from an item, and
-    # items are not deleted once there are posteriors; a trigger deletes those of a campaign with it.
-    # The revision last: of few items, those of all revisions (two at most) are found by the index in any case, whatever
-    # PostgreSQL supposes about a revision that it has to look up.
+    # No foreign key: it would slow the launch of a large campaign. A trigger deletes the rows with their campaign.
+    # The revision last: the index then finds the rows of a few items whatever PostgreSQL's planner assumes about it.
     PrimaryKeyConstraint("campaign_id", "criterion", "subject", "revision"),
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
@@ -243,7 +241,7 @@ states = Table(
     PrimaryKeyConstraint("campaign_id", "revision", "criterion", "kind", "number"),
 )
 
-# The view `named_annotators` adds to these rows what pages call them: A1, A2, ... in the order of their first arrival.
+# Annotators. The view `named_annotators` adds their names on pages: A1, A2, ... in the order of their first arrival.
 annotators = Table(
     "annotators",
     metadata,
@@ -296,8 +294,7 @@ planned_hits = Table(
     PrimaryKeyConstraint("campaign_id", "iteration", "ordinal"),
 )
 
-# A HIT is leased until `expires_at`; an expired lease simply matches no query any more. `items` holds item numbers in
-# presentation order; an array cannot have a foreign key, but items are never deleted once a campaign was launched.
+# HITs: leased until `expires_at`, then matched by no query. `items` has item numbers as presented; no foreign key fits.
 hits = Table(
     "hits",
     metadata,
@@ -315,8 +312,7 @@ hits = Table(
     Column("draft", JSONB),  # what was entered so far, so that a reload shows it again
     # Items of an answered HIT that were marked N/A; its response has the others, and there is none if all were.
     Column("not_applicable", ARRAY(Integer)),
-    # Segment whose outputs it shows, and for each item the item that is shown in its place because its output is the
-    # same. NULL for items that are no systems, and if all outputs differ
+    # For systems: the segment, and for each item the one shown for it because their outputs are equal; NULL if none are
     Column("segment", Integer),
     Column("shown_as", ARRAY(Integer)),
     # Address of a visitor who has not touched it yet; see `annotation.platforms.visit_limit`
@@ -393,8 +389,7 @@ responses = Table(
     partial_index("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 
-# What people decided about the record: whose answers, or which answer, are left out of the posteriors, and taken in
-# again. Append-only, like the responses. The function `exclusions` says which of them hold.
+# Decisions to exclude answers or to include them again. Append-only; the function `exclusions` says which of them hold.
 decisions = Table(
     "decisions",
     metadata,
