@@ -121,3 +121,8 @@ class StartupProblem(Exception):
     """Something on this machine keeps the server from starting; the message is one clear line."""
 
     code = "startup_problem"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code

@@ -14,6 +14,7 @@ import app.database.quality_tables
 import app.database.sharing_tables
 import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
+from app.database.migrate import INITIAL_REVISION, LAST_REVISION_OF_0_1
 from app.database.schema import TransactionId, metadata
 from app.database.session import create_migrating_engine
 
@@ -27,7 +28,17 @@ def run(connection: Connection) -> None:
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
         connection.execute(text("SET LOCAL lock_timeout = '10s'"))
+        adopt_last_revision_of_0_1(connection)
         context.run_migrations()
+
+
+def adopt_last_revision_of_0_1(connection: Connection) -> None:
+    """Mark a database at the last revision of Easel 0.1 as one that has the initial migration, which equals it."""
+    if connection.scalar(text("SELECT to_regclass('alembic_version')")) is not None:
+        connection.execute(
+            text("UPDATE alembic_version SET version_num = :initial WHERE version_num = :last"),
+            {"initial": INITIAL_REVISION, "last": LAST_REVISION_OF_0_1},
+        )
 
 
 async def connect_and_run(url: str) -> None:

@@ -1,6 +1,7 @@
 """Bring a database to the newest schema."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
+# The migrations of Easel 0.1 are squashed into the initial one: from its last revision the schema is the same.
+LAST_REVISION_OF_0_1 = "0061"
+INITIAL_REVISION = "0001_initial"
+
 
 def alembic_configuration(url: str) -> "Config":
     """Return Alembic's configuration for the database at `url`."""
@@ -30,7 +35,7 @@ def alembic_configuration(url: str) -> "Config":
 def upgrade_schema(url: str) -> None:
     """Run all pending migrations of the database at `url`; do not call it from a running event loop.
 
-    Raises StartupProblem if the schema was made by a newer Easel, or not by Easel.
+    Raises StartupProblem if the schema is too old to upgrade, or was made by a newer Easel, or not by Easel.
     """
     revision = asyncio.run(schema_revision_at_url(url))
     require_known_schema(revision)
@@ -59,8 +64,8 @@ async def schema_revision_on_connection(connection: AsyncConnection) -> str | No
 
 
 def known_schema_revisions() -> list[str]:
-    """Return the revisions of all migrations, the oldest first: their files are numbered in that order."""
-    return sorted(path.stem.partition("_")[0] for path in (PROJECT_ROOT / "migrations" / "versions").glob("*.py"))
+    """Return the revisions of all migrations, the oldest first. A migration's revision is the name of its file."""
+    return sorted(path.stem for path in (PROJECT_ROOT / "migrations" / "versions").glob("*.py"))
 
 
 def newest_schema_revision() -> str:
@@ -68,18 +73,26 @@ def newest_schema_revision() -> str:
 
 
 def require_known_schema(revision: str | None) -> None:
-    """Raise StartupProblem if a schema was made by a newer Easel, or not by Easel."""
-    known = known_schema_revisions()
-    if revision is None or revision in known:
+    """Raise StartupProblem if a schema is too old to upgrade, or was made by a newer Easel, or not by Easel."""
+    newest = newest_schema_revision()
+    if revision is None or revision in (LAST_REVISION_OF_0_1, *known_schema_revisions()):
         return
-    if revision.isdecimal() and int(revision) > int(known[-1]):
+    if re.fullmatch(r"\d{4}", revision) and "0000" < revision < LAST_REVISION_OF_0_1:
         raise StartupProblem(
-            f"The schema of the database is at revision {revision}, and this Easel knows revisions up to {known[-1]}: "
-            "a newer Easel has upgraded it. Upgrade this one as well, or restore a backup from before the upgrade."
+            f"The schema of the database is at revision {revision}, of an early Easel 0.1. Let the last Easel 0.1 "
+            "upgrade it first, as docs/operators/upgrading.md shows, then start this one. Nothing was changed.",
+            code="schema_too_old",
+        )
+    if re.fullmatch(r"\d{4}_\w+", revision) and revision > newest:
+        raise StartupProblem(
+            f"The schema of the database is at revision {revision}, and this Easel knows revisions up to {newest}: "
+            "a newer Easel has upgraded it. Upgrade this one as well, or restore a backup from before the upgrade.",
+            code="schema_too_new",
         )
     raise StartupProblem(
-        f"The schema of the database is at revision {shorten_echo(revision)}, which no Easel up to {known[-1]} "
-        "has made. Check that this is Easel's database, or restore a backup."
+        f"The schema of the database is at revision {shorten_echo(revision)}, which no Easel up to {newest} "
+        "has made. Check that this is Easel's database, or restore a backup.",
+        code="schema_unknown",
     )
 
 
@@ -89,5 +102,6 @@ def require_newest_schema(revision: str | None) -> None:
     if revision != newest_schema_revision():
         raise StartupProblem(
             f"The schema of the database is at revision {revision or 'none'}, and this Easel needs "
-            f"{newest_schema_revision()}. Run `{easel_command_line()} migrate` first."
+            f"{newest_schema_revision()}. Run `{easel_command_line()} migrate` first.",
+            code="schema_not_migrated",
         )
