@@ -7,8 +7,8 @@ a statement then takes a third of the processor time, and a HIT and its answer n
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from inspect import get_annotations
 from operator import itemgetter
@@ -168,6 +168,15 @@ R = TypeVar("R", bound=asyncpg.Record)
 Driver: TypeAlias = "asyncpg.Connection[Any]"
 
 
+class SharedParameters:
+    """Base of dataclasses whose fields are parameters of a transaction's statements; each names some of the fields."""
+
+    __slots__ = ()
+
+
+Parameters: TypeAlias = Mapping[str, Any] | SharedParameters
+
+
 def sqlstate_of(error: Exception) -> str:
     """Return PostgreSQL's code of an error; empty if it has none."""
     driver_error = error.orig if isinstance(error, DBAPIError) else error  # the serving path uses asyncpg directly
@@ -297,22 +306,36 @@ def compile_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
     return str(sql), tuple(sql.positiontup or ())
 
 
-async def fetch_rows(
-    connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row_class: type[R]
-) -> list[R]:
-    """Return all rows of a statement as instances of `row_class`. Parameters that it does not name are ignored."""
+def values_in_order(parameters: Parameters, names: Sequence[str]) -> list[Any]:
+    """Return the values of a statement's parameters, in the order of their names.
+
+    Raises:
+        TypeError: A mapping has other names than the statement.
+
+    """
+    if isinstance(parameters, SharedParameters):
+        return [getattr(parameters, name) for name in names]
+    if len(parameters) == len(names):
+        with suppress(KeyError):
+            return [parameters[name] for name in names]
+    unknown, missing = sorted(parameters.keys() - {*names}), sorted({*names} - parameters.keys())
+    raise TypeError(f"the statement does not name the parameters {unknown}, and misses {missing}")
+
+
+async def fetch_rows(connection: Driver, statement: TextClause, parameters: Parameters, row_class: type[R]) -> list[R]:
+    """Return all rows of a statement as instances of `row_class`. Raises as `values_in_order` does."""
     sql, names = compile_statement(statement)
-    return await connection.fetch(sql, *[parameters[name] for name in names], record_class=row_class)
+    return await connection.fetch(sql, *values_in_order(parameters, names), record_class=row_class)
 
 
 async def fetch_first_row(
-    connection: Driver, statement: TextClause, parameters: Mapping[str, Any], row_class: type[R]
+    connection: Driver, statement: TextClause, parameters: Parameters, row_class: type[R]
 ) -> R | None:
     """Return the first row of a statement, if any."""
     rows = await fetch_rows(connection, statement, parameters, row_class)
     return rows[0] if rows else None
 
 
-async def execute_statement(connection: Driver, statement: TextClause, parameters: Mapping[str, Any]) -> None:
+async def execute_statement(connection: Driver, statement: TextClause, parameters: Parameters) -> None:
     """Run a statement and ignore its rows."""
     await fetch_rows(connection, statement, parameters, Record)

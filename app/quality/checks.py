@@ -3,7 +3,8 @@ law, export or selection rule ever meets one.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
@@ -172,26 +173,31 @@ async def load_placed_checks(connection: Driver, campaign_id: int, hit_id: int |
 
 
 async def store_check_answers(
-    connection: Driver, parameters: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], values: Sequence[float]
+    connection: Driver,
+    campaign_id: int,
+    hit_id: int,
+    placed_checks: Sequence[PlacedCheck],
+    values: Sequence[float],
+    *,
+    annotator_id: int,
+    now: datetime,
 ) -> None:
     """Store an annotator's answers to the checks of a HIT, in the transaction of the answer. `values` has an entry for
     all items and checks shown.
     """
-    await execute_statement(
-        connection, STORE_CHECK_ANSWERS, {**parameters, **check_answer_arrays(placed_checks, values)}
-    )
+    key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
+    await execute_statement(connection, STORE_CHECK_ANSWERS, key | check_answer_arrays(placed_checks, values))
 
 
 async def change_check_answers(
-    connection: Driver, parameters: Mapping[str, Any], placed_checks: Sequence[PlacedCheck], values: Sequence[float]
+    connection: Driver, campaign_id: int, hit_id: int, placed_checks: Sequence[PlacedCheck], values: Sequence[float]
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
-    await execute_statement(
-        connection, CHANGE_CHECK_ANSWERS, {**parameters, **check_answer_arrays(placed_checks, values)}
-    )
+    key = {"campaign": campaign_id, "hit": hit_id}
+    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | check_answer_arrays(placed_checks, values))
 
 
-def check_answer_arrays(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, list[Any]]:
+def check_answer_arrays(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
     return {
         "numbers": [placed.check_number for placed in placed_checks],
         "values": [values[placed.place] for placed in placed_checks],

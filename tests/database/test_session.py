@@ -1,6 +1,7 @@
 """The serving path's own way to the database."""
 
 import asyncio
+from dataclasses import dataclass
 
 import asyncpg
 import pytest
@@ -10,8 +11,10 @@ from app.database.session import (
     LOST_CONNECTION_ERRORS,
     Record,
     ServingConnections,
+    SharedParameters,
     begin_transaction,
     borrow_autocommit_driver,
+    execute_statement,
     fetch_first_row,
 )
 from tests.annotation.hits.campaigns import until
@@ -23,6 +26,12 @@ BACKEND = text("SELECT pg_backend_pid() AS backend")
 
 class Backend(Record):
     backend: int
+
+
+@dataclass
+class Addends(SharedParameters):
+    first: int
+    second: int
 
 
 async def backend(engine):
@@ -126,3 +135,30 @@ async def test_serving_connections_are_given_back_at_the_end(engine):
     assert engine.pool.checkedout() == 2
     await connections.close()
     assert engine.pool.checkedout() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wrong"),
+    [
+        ({"number": 1, "numbre": 2}, "numbre"),
+        ({"numbre": 2}, "numbre.*number"),
+        ({}, "number"),
+    ],
+)
+async def test_parameters_that_a_statement_does_not_name_are_refused(engine, parameters, wrong):
+    async with begin_transaction(engine) as connection:
+        with pytest.raises(TypeError, match=wrong):
+            await execute_statement(connection, text("SELECT CAST(:number AS int)"), parameters)
+
+
+async def test_statements_of_a_transaction_share_typed_parameters(engine):
+    class Sum(Record):
+        total: int
+
+    async with begin_transaction(engine) as connection:
+        for statement, total in (("SELECT CAST(:first AS int)", 1), ("SELECT :first + CAST(:second AS int)", 3)):
+            row = await fetch_first_row(connection, text(f"{statement} AS total"), Addends(first=1, second=2), Sum)
+            assert row is not None
+            assert row.total == total
+        with pytest.raises(AttributeError, match="third"):
+            await execute_statement(connection, text("SELECT CAST(:third AS int)"), Addends(first=1, second=2))

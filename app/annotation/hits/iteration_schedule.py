@@ -3,10 +3,8 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -153,26 +151,24 @@ async def find_free_place(
     now: datetime,
 ) -> tuple[HitProposal | None, bool]:
     """Return the free place that suits this annotator best, and whether the iteration waits for no HIT."""
-    parameters = {
-        "campaign": assignment.id,
-        "iteration": iteration,
+    key = {"campaign": assignment.id, "iteration": iteration}
+    preferences = {
         "wanted": assignment.judgments_per_item,
         "people": assignment.unjudged_people,
         "seen": list(seen_or_held_items(assignment)),
         "not_judged": assignment.not_judged or [],
         "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.id)],
-        "now": now,
     }
-    place = await fetch_first_row(connection, SELECT_FREE_PLACE, parameters, FreePlaceRow)
+    place = await fetch_first_row(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
     if place is None:
-        (awaited,) = await fetch_rows(connection, COUNT_AWAITED_HITS, parameters, AwaitedHitCount)
+        (awaited,) = await fetch_rows(connection, COUNT_AWAITED_HITS, {**key, "now": now}, AwaitedHitCount)
         return None, awaited.hits == 0
     barred = assignment.not_judged or () if assignment.repeat_items else seen_or_held_items(assignment)
     items = [item for item in place.place_items if item not in barred]
     if not items:
         return None, False
     if len(items) < min(max(2, assignment.fewest_items), selection_settings(assignment).items_per_hit):
-        items = await add_companions(connection, assignment, campaign_index, items, parameters)
+        items = await add_companions(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
     leader, reason_and_probability = (
@@ -189,12 +185,13 @@ async def add_companions(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     items: list[int],
-    parameters: Mapping[str, Any],
+    iteration: int,
 ) -> list[int]:
     """Return the remaining items of a place, filled up with items that no open HIT and no other free place needs."""
+    key = {"campaign": assignment.id}
     reserved_items = [
-        *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, parameters, CountedItem),
-        *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, parameters, CountedItem),
+        *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, key, CountedItem),
+        *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}, CountedItem),
     ]
     draw = campaign_index.index.draw(
         selection_settings(assignment).items_per_hit,

@@ -17,9 +17,9 @@ and time spent waiting counts.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from weakref import WeakSet
 
 from sqlalchemy import TextClause, text
@@ -29,7 +29,7 @@ from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.open_items import is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.database.session import Driver, Record, SharedParameters, execute_statement, fetch_first_row
 from app.designs.content import SourceAndReference
 from app.quality.checks import placed_checks_json
 from app.record import law_storage
@@ -235,6 +235,72 @@ RENEW_LEASE = text(f"""
 """)  # noqa: S608  (made of constants of this module)
 
 
+@dataclass(slots=True, kw_only=True)
+class HoldParameters(SharedParameters):
+    """Parameters of `ANNOTATOR_MAY_HOLD_HIT` and `HAS_ROOM_IN_EVERY_ITEM`, and of the locks that they need.
+
+    Args:
+        campaign: Id of the campaign.
+        hit: Id of the HIT; 0 for one that is not stored yet.
+        annotator: Id of the annotator.
+        assignment: Id of the assignment.
+        segment: Segment of the HIT, if its items are systems.
+        capped: Items of the HIT that have a limit on judgments.
+        few_open: True if open HITs are known to be few.
+        repeat_items: True if annotators may judge an item again.
+        hits_per_annotator: Limit of HITs, if there is one.
+        one_hit: True if an assignment is one HIT.
+        wanted: Judgments wanted per item.
+
+    """
+
+    campaign: int
+    hit: int | None
+    annotator: int
+    assignment: int
+    segment: int | None
+    capped: Sequence[int]
+    few_open: bool
+    repeat_items: bool
+    hits_per_annotator: int | None
+    one_hit: bool
+    wanted: int
+
+
+@dataclass(slots=True, kw_only=True)
+class RenewalParameters(HoldParameters):
+    """Parameters of `RENEW_LEASE`.
+
+    Args:
+        people: Annotators who cannot judge an item until it leaves the pool.
+        iteration: Iteration of the HIT, if it is planned.
+        ordinal: Place of the HIT in that iteration.
+        lease_minutes: Length of the lease.
+
+    """
+
+    people: int
+    iteration: int | None
+    ordinal: int | None
+    lease_minutes: int
+
+
+@dataclass(slots=True, kw_only=True)
+class LeaseParameters(RenewalParameters):
+    """Parameters of `LOCK_AND_LEASE`. `shown` are the items on the page; `HitProposal` describes the others."""
+
+    leader: int | None
+    items: Sequence[int]
+    shown_as: Sequence[int] | None
+    shown: Sequence[int]
+    shared_leader: bool
+    now: datetime
+    visitor: bytes | None
+    checks: str | None
+    reason: str | None
+    probability: float | None
+
+
 class ShownItems(Record):
     """Researcher's ids and texts of a HIT's items as presented, with source and reference if they are outputs."""
 
@@ -292,29 +358,38 @@ async def lease_hit(
 
     `connection` must not be in a transaction: a rollback would drop the lease function, and later calls would miss it.
     """
-    parameters = {
-        "leader": proposal.leader,
-        "items": proposal.items,
-        "capped": capped_items(assignment, proposal.items),
-        "iteration": proposal.iteration,
-        "ordinal": proposal.ordinal,
-        "segment": proposal.segment,
-        "shown_as": proposal.shown_as,
-        "shown": proposal.visible_items,
-        "shared_leader": proposal.shared_leader,
-        "hit": 0,
-        "few_open": assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
-        "now": now,
-        "visitor": visitor and visitor.address_hash,
-        "checks": placed_checks_json(proposal.checks),
-        "reason": proposal.reason,
-        "probability": proposal.probability,
-    }
+    parameters = LeaseParameters(
+        campaign=assignment.id,
+        hit=0,
+        annotator=assignment.annotator_id,
+        assignment=assignment.assignment_id,
+        segment=proposal.segment,
+        capped=capped_items(assignment, proposal.items),
+        few_open=assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
+        repeat_items=assignment.repeat_items,
+        hits_per_annotator=assignment.hits_per_annotator,
+        one_hit=assignment.one_hit,
+        wanted=assignment.judgments_per_item,
+        people=assignment.unjudged_people,
+        iteration=proposal.iteration,
+        ordinal=proposal.ordinal,
+        lease_minutes=lease_minutes(assignment, visitor),
+        leader=proposal.leader,
+        items=proposal.items,
+        shown_as=proposal.shown_as,
+        shown=proposal.visible_items,
+        shared_leader=proposal.shared_leader,
+        now=now,
+        visitor=visitor.address_hash if visitor else None,
+        checks=placed_checks_json(proposal.checks),
+        reason=proposal.reason,
+        probability=proposal.probability,
+    )
     if connection not in CONNECTIONS_WITH_LEASE_FUNCTION:
         await connection.execute(CREATE_LEASE_FUNCTION)
         CONNECTIONS_WITH_LEASE_FUNCTION.add(connection)
     statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
-    return await fetch_first_row(connection, statement, parameters | lease_parameters(assignment, visitor), LeasedHit)
+    return await fetch_first_row(connection, statement, parameters, LeasedHit)
 
 
 async def renew_lease(
@@ -324,16 +399,25 @@ async def renew_lease(
 
     The HIT may then share its leader with a newer one: values that were entered are worth more than a distinct leader.
     """
-    parameters = {
-        "hit": assignment.hit_id,
-        "few_open": False,
-        "capped": capped_items(assignment, assignment.hit_items),
-        "iteration": assignment.hit_iteration,
-        "ordinal": assignment.hit_ordinal,
-        "segment": assignment.hit_segment,
-    } | lease_parameters(assignment, visitor)
+    parameters = RenewalParameters(
+        campaign=assignment.id,
+        hit=assignment.hit_id,
+        annotator=assignment.annotator_id,
+        assignment=assignment.assignment_id,
+        segment=assignment.hit_segment,
+        capped=capped_items(assignment, assignment.hit_items),
+        few_open=False,
+        repeat_items=assignment.repeat_items,
+        hits_per_annotator=assignment.hits_per_annotator,
+        one_hit=assignment.one_hit,
+        wanted=assignment.judgments_per_item,
+        people=assignment.unjudged_people,
+        iteration=assignment.hit_iteration,
+        ordinal=assignment.hit_ordinal,
+        lease_minutes=lease_minutes(assignment, visitor),
+    )
     async with connection.transaction():
-        await lock_revision(connection, parameters)
+        await lock_revision(connection, assignment.id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_first_row(connection, RENEW_LEASE, parameters, RenewedLease)
@@ -345,33 +429,20 @@ def capped_items(assignment: AssignmentState | HeldHitLimits, items: Sequence[in
     return [item for item in items if item not in assignment.always_shown]
 
 
-def lease_parameters(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None = None) -> dict[str, Any]:
-    """Return parameters for the annotator of a lease, and the limits of the campaign.
-
-    With a `visitor`, whose first touch is still to come, the lease is short.
-    """
+def lease_minutes(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None) -> int:
+    """Return the length of a lease. It is short for a `visitor`, whose first touch is still to come."""
     minutes = assignment.lease_minutes
-    return {
-        "campaign": assignment.id,
-        "annotator": assignment.annotator_id,
-        "assignment": assignment.assignment_id,
-        "repeat_items": assignment.repeat_items,
-        "hits_per_annotator": assignment.hits_per_annotator,
-        "one_hit": assignment.one_hit,
-        "wanted": assignment.judgments_per_item,
-        "people": assignment.unjudged_people,
-        "lease_minutes": min(minutes, visitor.limits.untouched_minutes) if visitor else minutes,
-    }
+    return min(minutes, visitor.limits.untouched_minutes) if visitor else minutes
 
 
-async def lock_revision(connection: Driver, parameters: Mapping[str, Any]) -> None:
+async def lock_revision(connection: Driver, campaign_id: int) -> None:
     """Lock the right to store in the present revision, and the state of the campaign's law."""
-    await execute_statement(connection, law_storage.SHARE_STORE_LOCK, parameters)
-    await execute_statement(connection, law_storage.LOCK_LAW_STATE, parameters)
+    for statement in (law_storage.SHARE_STORE_LOCK, law_storage.LOCK_LAW_STATE):
+        await execute_statement(connection, statement, {"campaign": campaign_id})
 
 
-async def lock_annotator_and_posteriors(connection: Driver, parameters: Mapping[str, Any]) -> None:
-    """Lock the posteriors of :capped items, and before them the annotator's row if their HITs are counted."""
-    if parameters["hits_per_annotator"] is not None or parameters["one_hit"]:
+async def lock_annotator_and_posteriors(connection: Driver, parameters: HoldParameters) -> None:
+    """Lock the posteriors of the capped items, and before them the annotator's row if their HITs are counted."""
+    if parameters.hits_per_annotator is not None or parameters.one_hit:
         await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
     await execute_statement(connection, LOCK_HIT_POSTERIORS, parameters)

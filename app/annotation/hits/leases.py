@@ -34,7 +34,7 @@ from app.annotation.hits.no_hit_reasons import NoHitReason, find_no_hit_reason, 
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, execute_statement, fetch_rows
+from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
 from app.designs.item_names import draft_by_position
 from app.quality.checks import CheckItem, load_checks_of_hit
@@ -134,6 +134,20 @@ COMPLETE_ASSIGNMENT = text("""
     UPDATE assignments SET completed_at = :now
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
+
+
+@dataclass(slots=True, kw_only=True)
+class HeldHitParameters(SharedParameters):
+    """Parameters of the statements that show a held HIT or close it; `shown` are the items on its page."""
+
+    campaign: int
+    hit: int | None
+    items: Sequence[int]
+    shown: Sequence[int]
+    segment: int | None
+    capped: Sequence[int]
+    wanted: int
+    now: datetime
 
 
 class HeldHitItems(ShownItems):
@@ -289,16 +303,16 @@ async def resume_held_hit(
     Close it and return None if they are not. The caller then tries again: a late answer may have changed what is open.
     """
     items = distinct_items(assignment.hit_items, assignment.hit_shown_as)
-    parameters = {
-        "campaign": assignment.id,
-        "hit": assignment.hit_id,
-        "items": assignment.hit_items,
-        "shown": items,
-        "segment": assignment.hit_segment,
-        "capped": capped_items(assignment, assignment.hit_items),
-        "wanted": assignment.judgments_per_item,
-        "now": now,
-    }
+    parameters = HeldHitParameters(
+        campaign=assignment.id,
+        hit=assignment.hit_id,
+        items=assignment.hit_items,
+        shown=items,
+        segment=assignment.hit_segment,
+        capped=capped_items(assignment, assignment.hit_items),
+        wanted=assignment.judgments_per_item,
+        now=now,
+    )
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
         if reason := closed_reason(assignment) or too_many_untouched_reason(assignment, visitor):

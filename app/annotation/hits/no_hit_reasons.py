@@ -1,9 +1,9 @@
 """Why an annotator gets no HIT, and whether there will be another one for them."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from sqlalchemy import text
@@ -91,15 +91,13 @@ async def find_no_hit_reason(
         "wanted": assignment.judgments_per_item,
         "people": assignment.unjudged_people,
         "always": assignment.always_shown,
-        "revision": assignment.revision,
-        "now": now,
     }
     open_items = {row.number for row in await fetch_rows(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
     if len(open_items) < assignment.fewest_items:
-        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
+        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.id, "now": now})
         return "all_done"
     if assignment.segment_count:
-        return await find_no_systems_reason(connection, assignment, campaign_index, open_items, parameters)
+        return await find_no_systems_reason(connection, assignment, campaign_index, open_items, now=now)
     barred = items_never_repeated(assignment)
     some_barred = not assignment.repeat_items or barred
     items_left = open_items.difference(barred)
@@ -113,7 +111,8 @@ async def find_no_systems_reason(
     assignment: AssignmentState,
     campaign_index: CampaignIndex | None,
     open_systems: Collection[int],
-    parameters: Mapping[str, Any],
+    *,
+    now: datetime,
 ) -> NoHitReason:
     """As `find_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
     segments = campaign_index.segments if campaign_index is not None else None
@@ -124,7 +123,8 @@ async def find_no_systems_reason(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
-    await execute_statement(connection, FINISH_INCOMPARABLE, parameters)
+    key = {"campaign": assignment.id, "revision": assignment.revision, "now": now}
+    await execute_statement(connection, FINISH_INCOMPARABLE, key)
     return "all_done"
 
 

@@ -7,7 +7,7 @@ concurrent renewal of a lease wait for each other instead of deadlocking. With s
 first one are locked first, and their locks also protect the posteriors by the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,12 +25,13 @@ from app.annotation.hits.assignment import (
 from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
+    HoldParameters,
     lock_annotator_and_posteriors,
     lock_revision,
 )
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, SharedParameters, execute_statement, fetch_first_row, fetch_rows
 from app.designs.answer import Answer, Form, telemetry_json
 from app.designs.criteria import (
     Submission,
@@ -95,7 +96,7 @@ CLOSE_HIT = text(
 CLOSE_EXPIRED_HIT = text(close_hit_sql(f"{HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}"))
 
 LOCK_EXPIRED_HIT = text(f"""
-    SELECT h.campaign_id AS campaign, h.annotator_id AS annotator, c.judgments_per_item AS wanted,
+    SELECT h.annotator_id, c.judgments_per_item,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
            (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o
@@ -171,9 +172,50 @@ class ClosedHit(Record):
 
 
 class ExpiredHit(Record):
-    """A HIT whose lease is over, the campaign's status, and its limits under the names of query parameters."""
+    """A HIT whose lease is over, with its campaign's status and limits; `capped` items have a limit on judgments."""
 
+    annotator_id: int
+    judgments_per_item: int
+    capped: list[int]
+    segment: int | None
+    repeat_items: bool
+    hits_per_annotator: int | None
     status: str
+    one_hit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey(SharedParameters):
+    """Parameters of the statements that find the answered HIT: it belongs to the assignment's annotator."""
+
+    campaign: int
+    assignment: int
+    arrived_at: datetime | None
+    hit: int
+    now: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class LateAnswerParameters(HoldParameters):
+    """Parameters of `CLOSE_EXPIRED_HIT`."""
+
+    now: datetime
+
+
+@dataclass(kw_only=True)
+class ResponseParameters:
+    """Columns of a new response, by the names of parameters."""
+
+    campaign: int
+    hit: int
+    annotator: int
+    source: str
+    items: Sequence[int]
+    values: Sequence[float]
+    segment: int | None
+    extra: str | None
+    telemetry: str | None
+    now: datetime
 
 
 class StoredResponse(Record):
@@ -229,7 +271,7 @@ async def submit_answer(
         Invalid: The design refuses the answer.
 
     """
-    key = {**assignment.parameters, "hit": hit_id, "now": now}
+    key = AnswerKey(**assignment.parameters, hit=hit_id, now=now)
     try:
         async with connection.transaction():
             return await submit_before_expiry(connection, key, submitted)
@@ -237,20 +279,20 @@ async def submit_answer(
         return await retry_submission(connection, key, submitted)
 
 
-async def retry_submission(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+async def retry_submission(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Try again to store the answer, first as one in time, then as a late one.
 
     The first attempt may have failed only because of a new revision, which the lock on the revision now prevents.
     """
     with suppress(LeaseExpired):
         async with connection.transaction():
-            await lock_revision(connection, key)
+            await lock_revision(connection, key.campaign)
             return await submit_before_expiry(connection, key, submitted)
     async with connection.transaction():
         return await submit_after_expiry(connection, key, submitted)
 
 
-async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+async def submit_before_expiry(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Store the answer to a HIT whose lease is open.
 
     Raises:
@@ -265,20 +307,33 @@ async def submit_before_expiry(connection: Driver, key: dict[str, Any], submitte
     return await store_submitted_answer(connection, key, hit, submitted, held_until=hit.expires_at)
 
 
-async def submit_after_expiry(connection: Driver, key: dict[str, Any], submitted: Submission) -> AnswerReceipt:
+async def submit_after_expiry(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Store a late answer if no other annotator has needed the items and this one has not reached their limit.
 
     It takes the same locks as a renewal of the lease, so that the two wait for each other.
     """
-    await lock_revision(connection, key)
+    await lock_revision(connection, key.campaign)
     hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     if first_response := await fetch_first_row(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
-        return AnswerReceipt(key["hit"], first_response.seq, repeated=True)
+        return AnswerReceipt(key.hit, first_response.seq, repeated=True)
     closed_hit = None
     if hit.status in ("running", "paused"):
-        parameters = key | dict(hit) | {"few_open": False}
+        parameters = LateAnswerParameters(
+            campaign=key.campaign,
+            hit=key.hit,
+            annotator=hit.annotator_id,
+            assignment=key.assignment,
+            segment=hit.segment,
+            capped=hit.capped,
+            few_open=False,
+            repeat_items=hit.repeat_items,
+            hits_per_annotator=hit.hits_per_annotator,
+            one_hit=hit.one_hit,
+            wanted=hit.judgments_per_item,
+            now=key.now,
+        )
         await lock_annotator_and_posteriors(connection, parameters)
         closed_hit = await fetch_first_row(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
     if closed_hit is None:
@@ -296,7 +351,7 @@ def lease_lost_error() -> Gone:
 
 async def store_submitted_answer(
     connection: Driver,
-    key: Mapping[str, Any],
+    key: AnswerKey,
     hit: ClosedHit,
     submitted: Submission,
     *,
@@ -308,7 +363,7 @@ async def store_submitted_answer(
         LeaseExpired: It is after `held_until`, or the posteriors that were read belong to an earlier revision.
 
     """
-    placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key["hit"]) if hit.has_checks else []
+    placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key.hit) if hit.has_checks else []
     submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
     parsed_answers = parse_hit_answers(hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
@@ -317,33 +372,48 @@ async def store_submitted_answer(
     responses = [
         Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
     ]
-    parameters = {
-        "campaign": hit.campaign_id,
-        "hit": key["hit"],
-        "annotator": hit.annotator_id,
-        "source": answers[0].source,
-        "items": hit.hit_items,
-        "values": values,
-        "extra": extra_json(hit, answer, hit.annotator_id),
-        "segment": hit.segment,
-        "telemetry": telemetry_json(answers, hit.hit_items),
-        "now": key["now"],
-        "held_until": held_until,
-        "wanted": hit.judgments_per_item,
-    } | await update_first_criterion(connection, hit, responses[0])
-    (stored,) = await fetch_rows(connection, STORE_RESPONSE, parameters, StoredResponse)
+    parameters = response_parameters(key, hit, [answer, *answers[1:]], values)
+    conditions = {"held_until": held_until, "wanted": hit.judgments_per_item}
+    posteriors = await update_first_criterion(connection, hit, responses[0])
+    (stored,) = await fetch_rows(connection, STORE_RESPONSE, vars(parameters) | conditions | posteriors, StoredResponse)
     if stored.seq is None:
         raise LeaseExpired
     if answer.remarks:
         await remarks.alert_flagged_items(connection, hit.campaign_id, stored.seq)
     if placed_checks:
-        await checks.store_check_answers(connection, parameters, placed_checks, shown_values)
+        await checks.store_check_answers(
+            connection,
+            key.campaign,
+            key.hit,
+            placed_checks,
+            shown_values,
+            annotator_id=hit.annotator_id,
+            now=key.now,
+        )
     await update_other_criteria(connection, hit, responses)
     unjudged_items = [*answers[0].unjudged]
     is_item_dropped = unjudged_items and await record_unjudged_items(connection, hit, stored.seq, unjudged_items)
     if stored.all_reached or is_item_dropped:
-        await execute_statement(connection, FINISH_IF_COMPLETE, parameters)
-    return AnswerReceipt(key["hit"], stored.seq)
+        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": key.campaign, "now": key.now})
+    return AnswerReceipt(key.hit, stored.seq)
+
+
+def response_parameters(
+    key: AnswerKey, hit: Any, answers: Sequence[Answer], values: Sequence[float]
+) -> ResponseParameters:
+    """Return the columns of a response to a HIT with one answer per criterion."""
+    return ResponseParameters(
+        campaign=key.campaign,
+        hit=key.hit,
+        annotator=hit.annotator_id,
+        source=answers[0].source,
+        items=hit.hit_items,
+        values=values,
+        segment=hit.segment,
+        extra=extra_json(hit, answers[0], hit.annotator_id),
+        telemetry=telemetry_json(answers, hit.hit_items),
+        now=key.now,
+    )
 
 
 def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:
@@ -425,4 +495,5 @@ async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, it
 
 async def is_current_revision(connection: Driver, revision: Revision) -> bool:
     """Return whether the revision is its campaign's present one. It stays so while the right to store is shared."""
-    return await fetch_first_row(connection, SELECT_IF_CURRENT_REVISION, revision.sql_parameters, Record) is not None
+    key = {"campaign": revision.campaign, "revision": revision.revision}
+    return await fetch_first_row(connection, SELECT_IF_CURRENT_REVISION, key, Record) is not None

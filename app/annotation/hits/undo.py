@@ -25,12 +25,17 @@ from app.annotation.hits.lease_sql import (
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
-from app.annotation.hits.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
+from app.annotation.hits.submission import (
+    AnswerKey,
+    AnswerReceipt,
+    ResponseSeq,
+    parse_hit_answers,
+    response_parameters,
+    split_checks,
+)
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
-from app.designs.answer import Answer, telemetry_json
 from app.designs.criteria import Submission, criterion_field_prefix, criterion_views
-from app.designs.extra_json import extra_json
 from app.designs.item_names import ItemName
 from app.designs.registry import design_of
 from app.designs.remarks import REMARKS_KEY as REMARKS
@@ -94,8 +99,7 @@ SELECT_LAST_ANSWER = text(f"""
         ORDER BY d.seq DESC LIMIT 1), '')
 """)  # noqa: S608  (made of constants)
 
-# Statement that selects what a HIT shows; True: the HIT shows outputs of systems.
-SELECT_SHOWN_BY_KIND = {False: text(SELECT_SHOWN_ITEMS), True: text(SELECT_SHOWN_OUTPUTS)}
+SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS), text(SELECT_SHOWN_OUTPUTS)
 
 SELECT_HIT_OWNER = text(f"""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
@@ -137,6 +141,13 @@ class ReopenedAnswer:
     form: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ReplacementKey(AnswerKey):
+    """The parameters of an answer, and the number of the answer that it replaces."""
+
+    replaces: int
+
+
 class CheckValueRow(Record):
     """Number of a check and its value in the answer."""
 
@@ -168,16 +179,12 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
         raise answer_final_error()
     check_change_limit(last_answer)
     items = distinct_items(last_answer.hit_items, last_answer.shown_as)
-    parameters = {
-        "campaign": last_answer.id,
-        "hit": last_answer.hit_id,
-        "items": items,
-        "shown": items,
-        "segment": last_answer.segment,
-    }
-    shown_items = await fetch_first_row(
-        connection, SELECT_SHOWN_BY_KIND[last_answer.segment is not None], parameters, ShownItems
-    )
+    if last_answer.segment is None:
+        statement, parameters = SELECT_SHOWN_ITEM_TEXTS, {"campaign": last_answer.id, "items": items}
+    else:
+        statement = SELECT_SHOWN_OUTPUT_TEXTS
+        parameters = {"campaign": last_answer.id, "shown": items, "segment": last_answer.segment}
+    shown_items = await fetch_first_row(connection, statement, parameters, ShownItems)
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
     page_items = items, shown_items.ids, shown_items.texts
     check_values: dict[int, float] = {}
@@ -188,7 +195,9 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
         )
         values_by_check = {
             row.check_number: row.value
-            for row in await fetch_rows(connection, SELECT_CHECK_VALUES, parameters, CheckValueRow)
+            for row in await fetch_rows(
+                connection, SELECT_CHECK_VALUES, {"campaign": last_answer.id, "hit": last_answer.hit_id}, CheckValueRow
+            )
         }
         page_items = check_placement.items_with_checks(*page_items, placed_checks, checks_by_number)
         check_values = {check.shown_number: values_by_check[check.check_number] for check in placed_checks}
@@ -281,16 +290,18 @@ async def replace_answer(
         Invalid: The design refuses the answer, as in `submit_answer`.
 
     """
-    key = {**assignment.parameters, "hit": hit_id, "replaces": replaced_seq, "now": now}
+    key = ReplacementKey(**assignment.parameters, hit=hit_id, now=now, replaces=replaced_seq)
     async with connection.transaction():
-        await lock_revision(connection, key)
+        await lock_revision(connection, key.campaign)
         await execute_statement(connection, LOCK_HIT, key)
         owner = await fetch_first_row(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
         if owner is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
         if earlier_replacement := await fetch_first_row(connection, SELECT_REPLACEMENT, key, ResponseSeq):
             return AnswerReceipt(hit_id, earlier_replacement.seq, repeated=True)
-        await execute_statement(connection, LOCK_ANNOTATOR_ROW, {**key, "annotator": owner.annotator})
+        await execute_statement(
+            connection, LOCK_ANNOTATOR_ROW, {"campaign": key.campaign, "annotator": owner.annotator}
+        )
         last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
         if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
             raise answer_final_error()
@@ -301,17 +312,19 @@ async def replace_answer(
         submitted_items, shown_values = (
             split_checks(last_answer, submitted, placed_checks) if placed_checks else (submitted, [])
         )
-        await execute_statement(connection, LOCK_HIT_POSTERIORS, {**key, "capped": last_answer.hit_items})
+        await execute_statement(
+            connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "capped": last_answer.hit_items}
+        )
         seq = await store_replacement(connection, key, last_answer, submitted_items, placed_checks)
         if placed_checks:
-            await checks.change_check_answers(connection, key, placed_checks, shown_values)
+            await checks.change_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
         await withdraw_replaced_answer(connection, key)
     return AnswerReceipt(hit_id, seq)
 
 
 async def store_replacement(
     connection: Driver,
-    key: Mapping[str, Any],
+    key: ReplacementKey,
     last_answer: LastAnswer,
     submitted: Submission,
     placed_checks: Sequence[PlacedCheck],
@@ -321,41 +334,30 @@ async def store_replacement(
     first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
-    response = response_parameters(last_answer, answers, values)
-    stored = await fetch_first_row(connection, STORE_REPLACEMENT, {**key, **response}, ResponseSeq)
+    parameters = vars(response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}
+    stored = await fetch_first_row(connection, STORE_REPLACEMENT, parameters, ResponseSeq)
     assert stored is not None  # noqa: S101  (INSERT returns a row or raises)
     if first.remarks:
         await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
     return stored.seq
 
 
-async def withdraw_replaced_answer(connection: Driver, key: Mapping[str, Any]) -> None:
+async def withdraw_replaced_answer(connection: Driver, key: ReplacementKey) -> None:
     """Store the decision that withdraws the older answer. Raises `Conflict` (`answer_final`)."""
     campaign = await fetch_first_row(connection, LOCK_CAMPAIGN_FOR_DECISION, key, CampaignStatusRow)
     exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
     if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
         raise answer_final_error()
     decision = {
+        "campaign": key.campaign,
         "kind": "withdraw",
         "annotator": None,
-        "response": key["replaces"],
+        "response": key.replaces,
         "reason": WITHDRAWAL_REASON,
         "by": WITHDRAWAL_ACTOR,
+        "now": key.now,
     }
-    await execute_statement(connection, INSERT_DECISION, {**key, **decision})
-
-
-def response_parameters(last_answer: LastAnswer, answers: Sequence[Answer], values: Sequence[float]) -> dict[str, Any]:
-    """Return the columns of a response with one answer per criterion."""
-    return {
-        "annotator": last_answer.annotator_id,
-        "source": answers[0].source,
-        "items": last_answer.hit_items,
-        "values": values,
-        "segment": last_answer.segment,
-        "extra": extra_json(last_answer, answers[0], last_answer.annotator_id),
-        "telemetry": telemetry_json(answers, last_answer.hit_items),
-    }
+    await execute_statement(connection, INSERT_DECISION, decision)
 
 
 def answer_final_error() -> Conflict:

@@ -116,26 +116,28 @@ async def find_or_create_assignment(
         TooManyVisits: The first arrival exceeds the limit on new visits.
 
     """
-    parameters = {
+    key = {
         "campaign": campaign_id,
         "platform": platform,
         "worker_id": arrival.worker_id,
-        "pseudonym": secrets.token_hex(5),
         "assignment_id": arrival.assignment_id,
-        "details": json.dumps(arrival.details),
-        "now": now,
-        "admitted": admitted,
     }
-    row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
+    row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
     if row is None and visitor is not None:
         try:
             await visitor.charge_visit(connection, campaign_id, now=now)
         except TooManyVisits:
-            row = await fetch_first_row(connection, SELECT_ASSIGNMENT, parameters, AssignmentRow)
+            row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
             if row is None:  # no concurrent request has created it either
                 raise
     if row is None:
-        (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, parameters, AssignmentRow)
+        details = {
+            "pseudonym": secrets.token_hex(5),
+            "details": json.dumps(arrival.details),
+            "now": now,
+            "admitted": admitted,
+        }
+        (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, key | details, AssignmentRow)
     return AssignmentId(campaign_id, row.id, row.arrived_at)
 
 
@@ -155,7 +157,8 @@ class WorkerToken:
 
 async def check_token_age(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment with its id."""
-    row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, token.assignment.parameters, ArrivalTime)
+    key = {"campaign": token.assignment.campaign_id, "assignment": token.assignment.assignment_id}
+    row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, key, ArrivalTime)
     if row is not None and not token.matches_arrival(row.arrived_at):
         raise token_expired_error()
 

@@ -111,12 +111,10 @@ class Visitor:
             "window": ALLOWANCE_WINDOW,
             "per_address": self.limits.visits_per_address,
             "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
-            "now": now,
-            "full": now + ALLOWANCE_WINDOW,
         }
         try:
             async with connection.transaction():
-                await charge_visit_allowance(connection, visit)
+                await charge_visit_allowance(connection, visit | {"now": now, "full": now + ALLOWANCE_WINDOW})
         except AllowanceExhausted:
             await count_refused_visit(connection, campaign_id, now=now)
             (soonest,) = await fetch_rows(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
