@@ -118,9 +118,11 @@ class Outbox:
         """Send a message outside any transaction, and store the result."""
         key = {"campaign": message.campaign_id, "alert": message.alert_id}
         key |= {"way": message.way, "receiver": message.receiver}
-        deliver = self.deliver_by_mail if message.way == "email" else self.deliver_by_webhook
         try:
-            await run_in_daemon_thread(partial(deliver, message, now), "alert")
+            if message.way == "email":
+                await run_in_daemon_thread(partial(self.deliver_by_mail, message), "alert")
+            else:
+                await self.deliver_by_webhook(message, now)
         except Exception as problem:
             error_text = (
                 str(problem) if isinstance(problem, DeliveryFailed) else f"Sending failed ({type(problem).__name__})."
@@ -135,7 +137,7 @@ class Outbox:
         async with self.database.begin() as connection:
             await connection.execute(statement, parameters)
 
-    def deliver_by_mail(self, message: Row[Any], _now: datetime) -> None:
+    def deliver_by_mail(self, message: Row[Any]) -> None:
         """Send a message by mail. Raises `DeliveryFailed`. This call blocks."""
         if message.receiver not in message.alert_emails:
             raise DeliveryFailed("The settings do not have this address any more.")
@@ -149,8 +151,8 @@ class Outbox:
         body = "\n\n".join(line for line in lines if line) + "\n"
         mail.send_mail(server, self.settings.smtp_from, message.receiver, f"{message.name}: {sentence}", body)
 
-    def deliver_by_webhook(self, message: Row[Any], now: datetime) -> None:
-        """Send a message to the webhook. Raises `DeliveryFailed`. This call blocks."""
+    async def deliver_by_webhook(self, message: Row[Any], now: datetime) -> None:
+        """Send a message to the webhook. Raises `DeliveryFailed`."""
         if message.alert_webhook is None:
             raise DeliveryFailed("The settings have no webhook any more.")
         document = {
@@ -165,7 +167,9 @@ class Outbox:
         }
         key = webhook.webhook_signing_key(self.secret, message.campaign_id)
         allow_private = self.settings.webhooks_inside
-        webhook.post_webhook(message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private)
+        await webhook.post_webhook(
+            message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private
+        )
 
     def campaign_url(self, slug: str) -> str:
         """Return the URL of the campaign's page; only its path if the server does not know its own address."""

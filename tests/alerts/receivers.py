@@ -1,11 +1,13 @@
 """A receiver of webhooks and a mail server on loopback, which note what they get."""
 
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -19,7 +21,8 @@ class Got:
 
 
 @contextmanager
-def webhook_receiver(*replies: int) -> Iterator[Got]:
+def webhook_receiver(*replies: int, certificate: Path | None = None) -> Iterator[Got]:
+    """certificate: of a receiver that speaks TLS, with its key."""
     got = Got(replies=[*replies])
 
     class Handler(BaseHTTPRequestHandler):
@@ -32,7 +35,12 @@ def webhook_receiver(*replies: int) -> Iterator[Got]:
         def log_message(self, *_: Any) -> None:
             """Nothing."""
 
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    with serving(server) as port:
         got.address = f"http://127.0.0.1:{port}/hook?of=us"
         yield got
 

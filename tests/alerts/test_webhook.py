@@ -5,8 +5,12 @@ import hmac
 import json
 import socket
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from app.alerts import webhook
 from app.alerts.webhook import DeliveryFailed, is_public_address, post_webhook
@@ -15,9 +19,9 @@ from tests.alerts.receivers import webhook_receiver
 KEY = "k" * 64
 
 
-def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
+async def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
     with webhook_receiver() as got:
-        post_webhook(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, allow_private=True)
+        await post_webhook(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, allow_private=True)
     ((headers, body),) = got.messages
     assert json.loads(body) == {"kind": "held", "about": "A7"}
     signed = headers["Easel-Timestamp"].encode() + b"." + body
@@ -35,10 +39,10 @@ def test_each_campaign_signs_by_a_key_of_its_own():
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 400, 500])
-def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
+async def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(status):
     with webhook_receiver(status) as got:
         with pytest.raises(DeliveryFailed, match=str(status)):
-            post_webhook(got.address, {}, KEY, 1, allow_private=True)
+            await post_webhook(got.address, {}, KEY, 1, allow_private=True)
         assert len(got.messages) == 1
 
 
@@ -62,38 +66,80 @@ def test_the_internet_is_public(address):
     assert is_public_address(address)
 
 
-def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monkeypatch):
+async def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it(monkeypatch):
     with webhook_receiver() as got:
         port = int(got.address.rpartition(":")[2].partition("/")[0])
         place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
         with pytest.raises(DeliveryFailed, match="private network"):
-            post_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
+            await post_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         with pytest.raises(DeliveryFailed, match="only over TLS"):
-            post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=False)
+            await post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         assert got.messages == []
-        post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=True)
+        await post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=True)
         assert len(got.messages) == 1
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "2130706433", "0x7f.1"])
-def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operator_allows_it(host):
+async def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operator_allows_it(host):
     with webhook_receiver() as got:
         port = got.address.rpartition(":")[2].partition("/")[0]
         for scheme in ("https", "http"):
             with pytest.raises(DeliveryFailed):
-                post_webhook(f"{scheme}://{host}:{port}/", {}, KEY, 1, allow_private=False)
+                await post_webhook(f"{scheme}://{host}:{port}/", {}, KEY, 1, allow_private=False)
         assert got.messages == []
 
 
-def test_nobody_is_there():
+@pytest.mark.parametrize("certified", ["hook.example", "other.example"])
+async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(monkeypatch, tmp_path, certified):
+    """Else a name server could answer the check with one address, and the connection with another."""
+    certificate = self_signed(certified, tmp_path / "certificate.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    webhook.system_authorities.cache_clear()
+    looked_up = []
+
+    def look_up_once(host, *_, **__):
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))] if len(looked_up) == 1 else []
+
+    with webhook_receiver(certificate=certificate) as got:
+        monkeypatch.setattr(socket, "getaddrinfo", look_up_once)
+        address = f"https://hook.example:{got.address.rpartition(':')[2]}"
+        if certified == "hook.example":
+            await post_webhook(address, {}, KEY, 1, allow_private=True)
+            assert [headers["Host"] for headers, _ in got.messages] == [address.partition("//")[2].partition("/")[0]]
+        else:
+            with pytest.raises(DeliveryFailed, match="could not be reached"):
+                await post_webhook(address, {}, KEY, 1, allow_private=True)
+            assert got.messages == []
+    assert looked_up == ["hook.example"]
+    webhook.system_authorities.cache_clear()
+
+
+def self_signed(name, path):
+    """Write a key and its certificate for a name into a file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    day, now = timedelta(days=1), datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), now - day, now + day)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(private + certificate.public_bytes(pem))
+    return path
+
+
+async def test_nobody_is_there():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         with pytest.raises(DeliveryFailed, match="could not be reached"):
-            post_webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
+            await post_webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
 
 
-def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
+async def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
     monkeypatch.setattr(webhook, "WEBHOOK_TIMEOUT_SECONDS", 0.3)
     ended = threading.Event()
 
@@ -110,6 +156,6 @@ def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         with pytest.raises(DeliveryFailed):
-            post_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
+            await post_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
         ended.set()
         thread.join()
