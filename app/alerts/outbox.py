@@ -60,8 +60,8 @@ TAKE_DUE_MESSAGES = text("""
 """)
 
 IS_MESSAGE_SQL = "campaign_id = :campaign AND alert_id = :alert AND way = :way AND receiver = :receiver"
-MARK_MESSAGE_SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {IS_MESSAGE_SQL}")  # noqa: S608  (constants)
-MARK_MESSAGE_FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {IS_MESSAGE_SQL}")  # noqa: S608  (constants)
+MARK_MESSAGE_SENT = text(f"UPDATE alert_messages SET sent_at = :now, problem = NULL WHERE {IS_MESSAGE_SQL}")
+MARK_MESSAGE_FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE {IS_MESSAGE_SQL}")
 
 
 class Outbox:

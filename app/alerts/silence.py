@@ -23,7 +23,7 @@ SELECT_SILENT_CAMPAIGNS = f"""
     )) AS since) AS last
     WHERE c.status = 'running' AND c.alert_quiet_minutes IS NOT NULL
     AND last.since < extract(epoch FROM CAST(:now AS timestamptz)) - 60 * c.alert_quiet_minutes)
-"""  # noqa: S608  (constants)
+"""
 
 RAISE_QUIET_ALERTS = text(f"WITH {raise_alerts_sql(SELECT_SILENT_CAMPAIGNS)} SELECT 1")
 

@@ -53,7 +53,7 @@ FIND_NAMED_ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators W
 COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
     SELECT annotator_id, CAST(count(*) AS int) AS items FROM responses, jsonb_object_keys(extra -> '{UNJUDGED_KEY}')
     WHERE campaign_id = :campaign AND extra ? '{UNJUDGED_KEY}' AND {COUNTING_RESPONSES_CONDITION} GROUP BY 1 ORDER BY 1
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:

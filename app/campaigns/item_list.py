@@ -32,7 +32,7 @@ LOAD_FIRST_OUTPUTS = text("""
 COUNT_MADE_UP_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
     WHERE a.campaign_id = :campaign AND a.platform = ANY(:made_up) AND {COUNTING_RESPONSES_CONDITION}
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def load_uploaded_items_page(

@@ -52,7 +52,7 @@ RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
 COPY_CAMPAIGN_CONTENT = tuple(
     text(
-        f"INSERT INTO {table} (campaign_id, {columns}) "  # noqa: S608  (constants)
+        f"INSERT INTO {table} (campaign_id, {columns}) "
         f"SELECT :copy, {columns} FROM {table} WHERE campaign_id = :campaign"
     )
     for table, columns in (
@@ -356,7 +356,7 @@ UNSETTLE_ITEMS = text(f"""
         WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = settled.subject RETURNING 1
     )
     UPDATE campaigns SET releases = releases + 1 WHERE id = :campaign AND EXISTS (SELECT FROM unsettled)
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def apply_transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:

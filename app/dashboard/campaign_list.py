@@ -20,7 +20,7 @@ INTERVALS_BUDGET_SECONDS = 1.0  # for all campaigns; after that, an interval is 
 LOAD_FIRST_AND_LAST_ANSWER = text(f"""
     SELECT {FIRST_ANSWER_TIME_COLUMN},
            (SELECT received_at FROM responses WHERE campaign_id = :campaign ORDER BY seq DESC LIMIT 1) AS last_at
-""")  # noqa: S608  (made of constants)
+""")
 
 
 @dataclass(frozen=True)

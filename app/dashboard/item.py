@@ -45,7 +45,7 @@ LIST_ANSWERS_ABOUT_ITEM = text(f"""
     ) AS r
     JOIN named_annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     ORDER BY r.seq DESC
-""")  # noqa: S608  (made of constants)
+""")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
                         AND {COUNTING_RESPONSES_CONDITION})) AS annotators,
            ({COUNT_LEASED_HITS}) AS open_hits
-""")  # noqa: S608  (made of constants)
+""")
 
 LIST_SCORES_OF_CRITERION = """
     SELECT score, variance FROM current_posteriors WHERE campaign_id = $1 AND criterion = $2 ORDER BY number

@@ -18,7 +18,7 @@ LIST_UNDERJUDGED_SYSTEMS = text(f"""
     JOIN items i ON i.campaign_id = p.campaign_id AND i.number = p.subject
     WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
     AND i.number <> ALL(CAST(:always AS int[])) ORDER BY i.number
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def list_uncompared_systems(connection: AsyncConnection, campaign: Row[Any]) -> Sequence[Row[Any]]:

@@ -51,7 +51,7 @@ def raise_alerts_sql(source: str) -> str:
                 SELECT count(*) FROM alerts earlier WHERE earlier.campaign_id = raised.campaign_id
                 AND earlier.kind = raised.kind AND earlier.raised_at > now() - interval '1 hour')
         )
-    """  # noqa: S608  (made of constants)
+    """
 
 
 SINGLE_ALERT_SOURCE = """(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,

@@ -31,7 +31,7 @@ def finish_campaign_statement(condition: str) -> TextClause:
         SELECT '{SERVER_ACTOR.name}', '{SERVER_ACTOR.way}', id, slug, 'campaign.finish',
                jsonb_build_object('status', 'finished')
         FROM finished
-    """)  # noqa: S608  (made of constants)
+    """)
 
 
 # A campaign is complete when fewer items are open than an answer needs: one item alone cannot be compared with another.
@@ -43,7 +43,7 @@ FINISH_IF_COMPLETE = finish_campaign_statement(f"""
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
         AND {is_open_sql("p", judgments_wanted="judgments_per_item", unjudged_limit="unjudged_people")}
         AND p.subject <> ALL(always_shown) OFFSET fewest_items - 1)
-""")  # noqa: S608  (made of constants)
+""")
 
 
 # By the name of the path parameter.

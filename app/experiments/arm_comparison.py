@@ -38,7 +38,7 @@ COUNT_ARM_ANSWERS = text(f"""
            count(*) AS hits, min(received_at) AS first, max(received_at) AS last
     FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     WHERE r.campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}
-""")  # noqa: S608  (made of constants)
+""")
 
 # People who used the arms' own links may have answered in several.
 COUNT_PEOPLE_IN_SEVERAL_ARMS = text("""

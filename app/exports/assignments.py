@@ -26,7 +26,7 @@ FIND_ASSIGNMENTS_TO_EXPORT = text(f"""
     LEFT JOIN (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
     ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
     WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def export_assignments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:

@@ -187,7 +187,7 @@ def join_exclusion_sql(annotator_sql: str, response_sql: str) -> str:
               AND later.seq <= {decided} AND later.annotator_id IS NOT DISTINCT FROM d.annotator_id
               AND later.response_seq IS NOT DISTINCT FROM d.response_seq)
         ORDER BY d.response_seq, d.seq DESC LIMIT 1
-    ) AS left_out ON NOT r.counts"""  # noqa: S608  (made of constants)
+    ) AS left_out ON NOT r.counts"""
 
 
 # In words, and the decision's reason and time.
@@ -212,7 +212,7 @@ def responses_to_export_sql(segment_columns: str) -> TextClause:
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
     {join_exclusion_sql("r.annotator_id", "r.seq")}
     ORDER BY r.seq
-""")  # noqa: S608  (made of constants)
+""")
 
 
 def unscored_hits_sql(segment_columns: str) -> TextClause:
@@ -229,7 +229,7 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
-""")  # noqa: S608  (made of constants)
+""")
 
 
 # For campaigns of items, and of systems.

@@ -33,7 +33,7 @@ def unanswered_hits_sql(segment_columns: str) -> TextClause:
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
-""")  # noqa: S608  (made of constants)
+""")
 
 
 # The first is for campaigns of items, the second for campaigns of systems.

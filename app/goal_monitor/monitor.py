@@ -40,7 +40,7 @@ MARK_GOAL_REACHED = text(f"""
     WHERE id = :campaign AND status IN ('running', 'finished') AND goal_reached IS DISTINCT FROM :reached
     AND {release.IS_SAME_GOAL_SQL}
     RETURNING id
-""")  # noqa: S608  (made of constants)
+""")
 
 # Only for campaigns that ended by themselves: a person who finishes a campaign knows how near its goal is.
 SELECT_MISSED_GOAL = f"""
@@ -50,7 +50,7 @@ SELECT_MISSED_GOAL = f"""
     WHERE ended.campaign_id = :campaign AND ended.kind = 'finished' AND campaigns.status = 'finished'
     AND ended.occasion = CAST(campaigns.finished_at AS text) AND goal_reached IS DISTINCT FROM :goal_words
     AND {release.IS_SAME_GOAL_SQL})
-"""  # noqa: S608  (made of constants)
+"""
 RAISE_MISSED_GOAL_ALERT = text(f"WITH {raise_alerts_sql(SELECT_MISSED_GOAL)} SELECT 1")
 
 

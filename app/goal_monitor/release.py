@@ -23,7 +23,7 @@ ITEMS_PER_RELEASE_BATCH = 5_000  # answers may have to wait for the rows of a ba
 LIST_SETTLED_FLAGS = f"""
     SELECT CAST(p.settled AS int) AS settled FROM posteriors p WHERE {present_posteriors_condition("$1")}
     ORDER BY p.subject
-"""  # noqa: S608  (made of constants)
+"""
 
 # In the order in which answers lock these rows, to avoid deadlocks.
 LOCK_POSTERIORS_OF_ITEMS = text(f"""
@@ -35,7 +35,7 @@ STORE_SETTLED_FLAGS = text(f"""
     UPDATE posteriors p SET settled = new.settled
     FROM unnest(CAST(:items AS int[]), CAST(:settled AS boolean[])) AS new (item, settled)
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = new.item AND p.subject = ANY(CAST(:items AS int[]))
-""")  # noqa: S608  (made of constants)
+""")
 
 # A scan may act only while the goal that it read is unchanged.
 IS_SAME_GOAL_SQL = " AND ".join(f"{name} = :{name}" for name in GoalSettings.model_fields)
@@ -46,7 +46,7 @@ COUNT_RELEASE = text(f"""
     WHERE id = :campaign AND status IN ('running', 'finished') AND revision = :revision AND releases = :releases
     AND {IS_SAME_GOAL_SQL}
     RETURNING id
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class SettledChange(NamedTuple):

@@ -81,7 +81,7 @@ FIND_ANSWERS_BY_ANNOTATOR = text(f"""{SELECT_STORED_ANSWERS}
             AND h.id = CASE WHEN given.id ~ '^[0-9]{{1,18}}$' THEN CAST(given.id AS bigint) END
         WHERE a.campaign_id = :campaign AND a.pseudonym = given.worker LIMIT 1
     ) AS h ON true {JOIN_LAST_RESPONSE}
-""")  # noqa: S608  (made of constants)
+""")
 
 CREATE_IMPORTED_ANNOTATORS = text("""
     INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)

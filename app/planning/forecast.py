@@ -60,7 +60,7 @@ MAX_PLAN_SECONDS = 180  # plans run one at a time, so a long one keeps others wa
 LIST_ITEMS_OUT_OF_POOL = text(f"""
     SELECT p.subject FROM posteriors p
     WHERE {PRESENT_POSTERIORS_CONDITION} AND NOT {is_judgeable_sql("p", unjudged_limit=":people")}
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def plan_campaign_goal(

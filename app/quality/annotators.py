@@ -63,7 +63,7 @@ LOAD_MEDIAN_SECONDS = text(f"""
     FROM responses r {JOIN_LEASED_HITS}
     WHERE r.campaign_id = :campaign AND r.replaces IS NULL
     AND (CAST(:those AS bigint[]) IS NULL OR r.annotator_id = ANY(:those)) GROUP BY 1
-""")  # noqa: S608  (made of constants)
+""")
 
 SUMMARIZE_ANSWERS = text(f"""
     SELECT a.id, count(*) FILTER (WHERE a.first) AS answers, count(*) FILTER (WHERE a.counts) AS counted,
@@ -79,7 +79,7 @@ SUMMARIZE_ANSWERS = text(f"""
         LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
     ) AS a
     GROUP BY a.id
-""")  # noqa: S608  (made of constants)
+""")
 
 # The usual time of a HIT, by the last 1,000 answers.
 LOAD_USUAL_SECONDS = text(f"""
@@ -87,12 +87,12 @@ LOAD_USUAL_SECONDS = text(f"""
         SELECT {SECONDS_TO_ANSWER} AS seconds FROM responses r {JOIN_LEASED_HITS}
         WHERE r.campaign_id = :campaign AND r.replaces IS NULL ORDER BY r.seq DESC LIMIT 1000
     ) AS a
-""")  # noqa: S608  (made of constants)
+""")
 
 LOAD_ANNOTATOR_VALUES = text(f"""
     SELECT r.annotator_id AS id, {criterion_values_sql("0", "r")} AS values FROM responses r
     WHERE r.campaign_id = :campaign AND r.annotator_id = ANY(CAST(:those AS bigint[]))
-""")  # noqa: S608  (made of constants)
+""")
 
 LOAD_FINDING_TEXTS = text("""
     SELECT annotator_id AS id, array_agg(said ORDER BY id) AS said FROM findings
@@ -125,7 +125,7 @@ LIST_ANSWERS_OF_ANNOTATOR = text(f"""
         ORDER BY d.seq DESC LIMIT 1
     ) AS d ON true
     ORDER BY r.seq DESC
-""")  # noqa: S608  (made of constants)
+""")
 
 LIST_DECISIONS_ABOUT_ANNOTATOR = text("""
     SELECT who, action, noted_at, after ->> 'reason' AS reason, after ->> 'answer' AS answer FROM audit_log
@@ -135,7 +135,7 @@ LIST_DECISIONS_ABOUT_ANNOTATOR = text("""
 FIND_UNAPPLIED_DECISIONS = text(f"""
     SELECT EXISTS (SELECT FROM decisions WHERE campaign_id = :campaign
                    AND seq > {LAST_DECISION_SQL.format(campaign=":campaign")})
-""")  # noqa: S608  (made of constants)
+""")
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ LOAD_ANSWER_SECONDS = f"""
     FROM (SELECT * FROM responses
           WHERE campaign_id = $1 AND {COUNTING_RESPONSES_SQL}) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
-"""  # noqa: S608  (made of constants)
+"""
 
 LIST_ANNOTATORS_SINCE = text(
     "SELECT DISTINCT annotator_id FROM responses WHERE campaign_id = :campaign AND seq >= :first"

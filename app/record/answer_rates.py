@@ -17,7 +17,7 @@ COUNT_HITS_PER_MINUTE = text(f"""
     SELECT date_bin('1 minute', received_at, 'epoch') AS minute, count(*) AS hits FROM responses
     WHERE campaign_id = :campaign AND received_at > :since AND source <> 'import' AND {COUNTING_RESPONSES_CONDITION}
     GROUP BY 1
-""")  # noqa: S608  (made of constants)
+""")
 
 
 FIND_FIRST_ANSWER_TIME = text(f"SELECT {FIRST_ANSWER_TIME_COLUMN}")

@@ -41,7 +41,7 @@ def responses_since_sql(watermark_sql: str) -> str:
     return f"""
     SELECT campaign_id, seq, items, segment FROM responses
     WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
-    """  # noqa: S608  (made of constants)
+    """
 
 
 class PosteriorChanges(Record):
@@ -99,7 +99,7 @@ def posterior_changes_sql(
            {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
-    AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""  # noqa: S608  (made of constants)
+    AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""
 
 
 def excluded_answers_cte(campaign: str) -> str:
@@ -107,7 +107,7 @@ def excluded_answers_cte(campaign: str) -> str:
     return f""", left_out AS MATERIALIZED (
         SELECT annotator_id, response_seq
         FROM exclusions({campaign}, (SELECT decided FROM campaigns WHERE id = {campaign}))
-    )"""  # noqa: S608  (made of constants)
+    )"""
 
 
 def new_segment_uses_sql(campaign: str, segments: str) -> str:
@@ -121,7 +121,7 @@ def new_segment_uses_sql(campaign: str, segments: str) -> str:
             AND NOT EXISTS (SELECT FROM left_out WHERE annotator_id = r.annotator_id OR response_seq = r.seq)
             GROUP BY r.segment
         ) AS judged
-    ) END"""  # noqa: S608  (made of constants)
+    ) END"""
 
 
 CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
@@ -136,14 +136,14 @@ CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
 FIND_POSTERIOR_CHANGES = text(f"""
     SELECT c.revision, c.releases, {", ".join(f"news.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
     FROM campaigns c, LATERAL ({CAMPAIGN_CHANGES_SQL}) AS news WHERE c.id = :campaign
-""")  # noqa: S608  (made of constants)
+""")
 
 POLL_CHANGES = text(f"""
     WITH recent AS MATERIALIZED ({responses_since_sql(":since")})
     SELECT {WATERMARK_COLUMNS}, revision,
            (SELECT min(seq) FROM recent WHERE campaign_id = :campaign) AS first
     FROM campaigns WHERE id = :campaign
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class Watermark(NamedTuple):

@@ -41,18 +41,18 @@ FIND_PRESENT_CAMPAIGN_STATE = text("""
 
 REVISION_CONDITION = "campaign_id = :campaign AND revision = :revision AND criterion = :criterion"
 
-FIND_CAMPAIGN_STATE = text(f"SELECT state, layout FROM states WHERE {REVISION_CONDITION} AND kind = 'campaign'")  # noqa: S608  (constants)
+FIND_CAMPAIGN_STATE = text(f"SELECT state, layout FROM states WHERE {REVISION_CONDITION} AND kind = 'campaign'")
 
 FIND_NUMBERED_STATES = text(f"""
     SELECT number, state FROM states
     WHERE {REVISION_CONDITION} AND kind = :kind AND number = ANY(CAST(:numbers AS bigint[]))
-""")  # noqa: S608  (constants)
+""")
 
 # For items `since` holds the short head, and `state` the tail, which may be long: only its length is read.
 FIND_ITEM_HEADS = text(f"""
     SELECT number, since, octet_length(state) AS length FROM states
     WHERE {REVISION_CONDITION} AND kind = 'item' AND number = ANY(CAST(:numbers AS bigint[]))
-""")  # noqa: S608  (constants)
+""")
 
 # The items with law state, starting after number :last and wrapping around to it.
 FIND_NEXT_ITEM_HEADS = text(f"""
@@ -64,9 +64,9 @@ FIND_NEXT_ITEM_HEADS = text(f"""
          WHERE {REVISION_CONDITION} AND kind = 'item' AND number <= :last ORDER BY number LIMIT :limit)
     ) AS following
     ORDER BY part, number LIMIT :limit
-""")  # noqa: S608  (constants)
+""")
 
-FIND_ALL_STATES = text(f"SELECT kind, number, state, since FROM states WHERE {REVISION_CONDITION}")  # noqa: S608  (constants)
+FIND_ALL_STATES = text(f"SELECT kind, number, state, since FROM states WHERE {REVISION_CONDITION}")
 
 # Priors of :items, in that order.
 FIND_ITEM_PRIORS = text("""
@@ -86,7 +86,7 @@ STORE_LAW_STATES = text(f"""
                                     CAST(:since AS bytea[]))
     ON CONFLICT (campaign_id, revision, criterion, kind, number) DO UPDATE
     SET state = excluded.state, since = excluded.since
-""")  # noqa: S608  (constants)
+""")
 
 
 class StateRow(Record):

@@ -30,14 +30,14 @@ COUNT_SEGMENT_USES = f"""
     SELECT segment, CAST(count(*) AS int) FROM responses
     WHERE campaign_id = $1 AND segment < $2
     AND {counting_responses_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
-"""  # noqa: S608  (made of constants)
+"""
 
 # Found by the index of segments, so the cost depends only on the answers about these segments.
 FIND_SEGMENT_JUDGMENTS = text(f"""
     SELECT r.segment, r.items, {criterion_values_sql("CAST(:criterion AS int)", "r")} AS values FROM responses r
     WHERE r.campaign_id = :campaign AND r.segment = ANY(CAST(:segments AS int[])) AND {COUNTING_RESPONSES_CONDITION}
     ORDER BY r.seq
-""")  # noqa: S608  (made of constants)
+""")
 
 
 FIND_OUTPUTS_OF_SEGMENT = text(

@@ -29,7 +29,7 @@ def present_posteriors_condition(campaign: str) -> str:
     """
     return f"""
     p.campaign_id = {campaign} AND p.revision = (SELECT revision FROM campaigns WHERE id = {campaign})
-    AND p.criterion = 0"""  # noqa: S608  (made of constants)
+    AND p.criterion = 0"""
 
 
 PRESENT_POSTERIORS_CONDITION = present_posteriors_condition(":campaign")

@@ -44,7 +44,7 @@ REMARK_ANSWER_FILTER = f"""
         SELECT CAST(number AS text) FROM items WHERE campaign_id = :campaign AND external_id = :item
         UNION ALL
         SELECT '{CHECK_REMARK_PREFIX}' || number FROM check_items
-        WHERE campaign_id = :campaign AND external_id = :item))"""  # noqa: S608  (made of constants)
+        WHERE campaign_id = :campaign AND external_id = :item))"""
 
 
 def remarks_source_sql(condition: str = "") -> str:
@@ -53,7 +53,7 @@ def remarks_source_sql(condition: str = "") -> str:
     FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
           WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}' {condition}) AS r
     {EACH_REMARK_JOIN} {REMARK_SUBJECT_JOINS}
-    WHERE {ANSWER_NOT_WITHDRAWN}"""  # noqa: S608  (made of constants)
+    WHERE {ANSWER_NOT_WITHDRAWN}"""
 
 
 # Words are found literally, in upper or lower case.
@@ -84,7 +84,7 @@ FIND_ALL_REMARKS = text(
     WITH_ANNOTATOR_NAMES.format(remarks=f"SELECT {REMARK_QUERY_COLUMNS} {remarks_source_sql()}", order="seq")
 )  # oldest first
 HAS_ANY_REMARK = text(
-    f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"  # noqa: S608  (made of constants)
+    f"SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign AND extra ? '{REMARKS_KEY}')"
 )
 
 FIND_FLAGGED_ITEMS = text(f"""

@@ -18,10 +18,10 @@ LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 def counting_responses_condition(campaign: str, decided: str) -> str:
     """Return SQL that is true for responses that count: no decision up to the number `decided` excludes them."""
-    exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"  # noqa: S608  (made of constants)
+    exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"
     return f"""
     annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
-    AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""  # noqa: S608  (made of constants)
+    AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""
 
 
 COUNTING_RESPONSES_CONDITION = counting_responses_condition(":campaign", LAST_DECISION_SQL.format(campaign=":campaign"))
@@ -47,7 +47,7 @@ def counting_responses_sql(condition: str) -> str:
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
     AND {counting_responses_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")} AND {condition}
     ORDER BY seq LIMIT $3
-"""  # noqa: S608  (made of constants)
+"""
 
 
 FIND_RESPONSES = counting_responses_sql("true")
@@ -55,18 +55,18 @@ FIND_RESPONSES = counting_responses_sql("true")
 # Responses with a judgment, so that only the last page of judgments can be empty.
 FIND_RESPONSES_WITH_JUDGMENTS = counting_responses_sql("'NaN' <> ANY(values)")
 
-COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"  # noqa: S608  (made of a constant)
+COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"
 
 FIND_JUDGMENTS = f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
     FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value)
     WHERE shown.value <> 'NaN'
-"""  # noqa: S608  (made of a constant)
+"""
 
 FIND_EXCLUDED_ANNOTATORS = text(f"""
     SELECT annotator_id FROM exclusions(:campaign, {LAST_DECISION_SQL.format(campaign=":campaign")})
     WHERE annotator_id IS NOT NULL
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class Response(NamedTuple):

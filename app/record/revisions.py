@@ -81,7 +81,7 @@ LOCK_REVISIONS_OF_SESSION = text("SELECT pg_advisory_lock(hashtext('campaign.rev
 
 # Rows of interrupted attempts and of earlier revisions, which no query reads.
 DELETE_OTHER_REVISIONS = tuple(
-    text(f"DELETE FROM {table} WHERE campaign_id = :campaign AND revision <> :revision")  # noqa: S608  (constants)
+    text(f"DELETE FROM {table} WHERE campaign_id = :campaign AND revision <> :revision")
     for table in ("states", "posteriors")  # in the order in which answers lock them
 )
 

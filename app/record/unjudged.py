@@ -27,7 +27,7 @@ ADD_UNJUDGED = text(f"""
         AND extra -> '{UNJUDGED_KEY}' ? CAST(p.subject AS text) AND {COUNTING_RESPONSES_CONDITION}
     )
     RETURNING p.unjudged
-""")  # noqa: S608  (made of constants)
+""")
 
 # Answers about segments are left out: an unjudgeable output gives no evidence about its system.
 UNJUDGED_SOURCE = f"""

@@ -36,17 +36,17 @@ IS_ONE_HIT_PLATFORM = f"platform = ANY('{{{ONE_HIT_PLATFORM_NAMES}}}')"
 HIT_BELONGS_TO_ASSIGNMENT = f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
-            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""  # noqa: S608  (constants)
+            AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""
 
 # SQL: true of exactly one response per answered HIT, however often the answer was changed.
 IS_FIRST_RESPONSE = "r.replaces IS NULL"
 
 # SQL: the HIT h is answered. No EXISTS: with it PostgreSQL may scan all responses of the campaign.
 HIT_IS_ANSWERED = f"""
-    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""  # noqa: S608  (constants)
+    (SELECT true FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id AND {IS_FIRST_RESPONSE})"""
 
 HIT_IS_OPEN_OR_ANSWERED = (
-    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"  # noqa: S608  (made of constants)
+    f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"
 )
 
 NEEDS_OPEN_HITS = "held_hit.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
@@ -68,7 +68,7 @@ SEEN_ITEMS_OR_SEGMENTS_SQL = f"""
     CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS_SQL}
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
                WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
-    END"""  # noqa: S608  (constants)
+    END"""
 
 UNJUDGED_ITEMS_SQL = f"""
     CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
@@ -79,13 +79,13 @@ UNJUDGED_ITEMS_SQL = f"""
               AND r.extra -> '{UNJUDGED_KEY}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
                WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{UNJUDGED_KEY}' IS NOT NULL)
-    END"""  # noqa: S608  (constants)
+    END"""
 
 HELD_SEGMENTS_SQL = f"""
     CASE WHEN c.segment_count > 0 AND {NEEDS_OPEN_HITS} THEN
         ARRAY(SELECT segment FROM hits h
               WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
-    END"""  # noqa: S608  (constants)
+    END"""
 
 
 class ServedCampaign(IndexSettings):
@@ -249,12 +249,12 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
         ON CAST(:visitor AS bytea) IS NOT NULL AND (held_hit.id IS NULL OR held_hit.expires_at <= {DATABASE_TIME})
     LEFT JOIN LATERAL ({changes_sql}) AS changes ON true
     WHERE {condition}
-    """)  # noqa: S608  (made of constants)
+    """)
 
 
 ASSIGNMENT_BY_ID_CONDITION = f"""
     s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
-    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""  # noqa: S608  (constants)
+    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
 SELECT_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=False)
 SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=True)
 

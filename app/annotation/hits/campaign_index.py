@@ -33,7 +33,7 @@ SELECT_LOAD_POSITION = text(f"""
     SELECT revision, releases, segment_count, {WATERMARK_COLUMNS},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
-""")  # noqa: S608  (made of constants)
+""")
 
 UNJUDGED_PEOPLE_SQL = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
 ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
@@ -41,14 +41,14 @@ SELECT_DECIDING_POSTERIORS = f"""
     SELECT decides.score, decides.variance, {judgments_with_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
     FROM posteriors p, LATERAL ({deciding_estimates_sql(ASKED_CRITERION_SQL)}) AS decides
     WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
-"""  # noqa: S608  (made of constants)
+"""
 
 
 # The label counts of all items in one column: for each item as many rows as there are classes.
 SELECT_ALL_LABELS = f"""
     SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
     WHERE {present_posteriors_condition("$1")} ORDER BY p.subject, place
-"""  # noqa: S608  (made of constants)
+"""
 
 
 class LoadPosition(Record):

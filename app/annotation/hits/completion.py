@@ -12,7 +12,7 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.database.session import Driver, Record, fetch_first_row
 
-SELECT_RETURN_SETTINGS = text(f"SELECT {', '.join(RETURN_SETTING_NAMES)} FROM campaigns WHERE id = :campaign")  # noqa: S608  (made of constants)
+SELECT_RETURN_SETTINGS = text(f"SELECT {', '.join(RETURN_SETTING_NAMES)} FROM campaigns WHERE id = :campaign")
 
 
 def can_leave(assignment: AssignmentState) -> bool:

@@ -23,7 +23,7 @@ SAVE_DRAFT = text(f"""
               owner.{IS_ONE_HIT_PLATFORM} AS one_hit, h.id AS hit_id, h.items AS hit_items,
               h.iteration AS hit_iteration, h.ordinal AS hit_ordinal, h.segment AS hit_segment,
               before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class HitWithDraft(HeldHitLimits):

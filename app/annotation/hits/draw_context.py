@@ -26,12 +26,12 @@ MAX_ANSWERS_ON_EVENT_LOOP = 200  # more answers are processed in a thread
 SELECT_ITEM_LABELS = text(f"""
     SELECT p.subject AS number, p.state AS labels FROM posteriors p
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:numbers AS int[]))
-""")  # noqa: S608  (made of constants)
+""")
 
 SELECT_OWN_ANSWERS = text(f"""
     SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses r
     WHERE campaign_id = :campaign AND annotator_id = :annotator AND seq > :after ORDER BY seq
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class ItemLabels(Record):

@@ -47,7 +47,7 @@ SELECT_FREE_PLACE = text(f"""
                 OFFSET 0)  -- keeps PostgreSQL from turning this into a join: each place finds its items by the index
     ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
              plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
-""")  # noqa: S608  (made of constants)
+""")
 
 # The open HITs that an iteration waits for: all but those held for more than three times the median time that answers
 # of this iteration and the one before took. Annotators can still answer these.
@@ -60,10 +60,10 @@ COUNT_AWAITED_HITS = text(f"""
     SELECT count(*) AS hits FROM hits h, answered
     WHERE h.campaign_id = :campaign AND h.iteration = :iteration AND {HIT_IS_OPEN}
     AND (answered.took IS NULL OR h.issued_at > CAST(:now AS timestamptz) - greatest(3 * took, interval '1 minute'))
-""")  # noqa: S608  (made of constants)
+""")
 
 SELECT_ITEMS_OF_OPEN_HITS = text(
-    f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"  # noqa: S608  (made of constants)
+    f"SELECT unnest(h.items) AS item FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"
 )
 
 SELECT_ITEMS_OF_FREE_PLACES = text(f"""
@@ -71,7 +71,7 @@ SELECT_ITEMS_OF_FREE_PLACES = text(f"""
     WHERE p.campaign_id = :campaign AND p.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = p.campaign_id AND h.iteration = p.iteration AND h.ordinal = p.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
-""")  # noqa: S608  (made of constants)
+""")
 
 LOCK_ITERATION = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
 

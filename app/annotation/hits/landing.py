@@ -12,7 +12,7 @@ from app.media.render_items import render_campaign_items
 SELECT_CAMPAIGN_BY_LINK = text(f"""
     SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open
     FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
-""")  # noqa: S608  (made of constants)
+""")
 SELECT_SAMPLE_ITEMS = text("""
     SELECT number, shown FROM items WHERE campaign_id = :campaign
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number

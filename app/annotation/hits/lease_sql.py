@@ -54,7 +54,7 @@ SELECT_SHOWN_OUTPUTS = """
 # :capped are the items of a HIT that have a limit on judgments: all but those that every HIT shows.
 LOCK_POSTERIORS_SQL = f"""
     SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
-    ORDER BY p.subject FOR NO KEY UPDATE OF p"""  # noqa: S608  (made of constants)
+    ORDER BY p.subject FOR NO KEY UPDATE OF p"""
 
 LOCK_HIT_POSTERIORS = text(LOCK_POSTERIORS_SQL)
 
@@ -89,7 +89,7 @@ def every_capped_item_sql(condition: str) -> str:
         SELECT 1 FROM posteriors p LEFT JOIN held ON held.item = p.subject
         WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
         AND NOT ({condition})
-    )"""  # noqa: S608  (made of constants of this module)
+    )"""
 
 
 WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
@@ -118,14 +118,14 @@ ANNOTATOR_MAY_HOLD_HIT = f"""
         AND h.id <> :hit AND {HIT_IS_OPEN_OR_ANSWERED}))
     AND (NOT :one_hit OR NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
-        AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""  # noqa: S608  (made of constants of this module)
+        AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""
 
 # No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
 PLANNED_PLACE_IS_FREE = f"""
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
-        AND {HIT_IS_OPEN_OR_ANSWERED})"""  # noqa: S608  (made of constants of this module)
+        AND {HIT_IS_OPEN_OR_ANSWERED})"""
 
 INSERT_LEASE = f"""
     INSERT INTO hits
@@ -215,7 +215,7 @@ def lock_and_lease_sql(shown_sql: str) -> TextClause:
     FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_PARAMETER_TYPES)}) AS leased (id, expires_at),
          ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
-""")  # noqa: S608  (made of constants of this module)
+""")
 
 
 LOCK_AND_LEASE = lock_and_lease_sql(SELECT_SHOWN_ITEMS)
@@ -232,7 +232,7 @@ RENEW_LEASE = text(f"""
            WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
       AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
     RETURNING expires_at
-""")  # noqa: S608  (made of constants of this module)
+""")
 
 
 @dataclass(slots=True, kw_only=True)

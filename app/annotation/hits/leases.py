@@ -104,10 +104,10 @@ class NextHit:
 # SQL: an item has all wanted judgments although a lease holds it. An import brought them, or a clock went back.
 HAS_FULLY_JUDGED_ITEM = f"""
     EXISTS (SELECT 1 FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:capped AS int[]))
-            AND p.judgments >= :wanted)"""  # noqa: S608  (made of constants)
+            AND p.judgments >= :wanted)"""
 
 SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
-    text(f"SELECT shown.*, {HAS_FULLY_JUDGED_ITEM} AS overtaken FROM ({shown}) AS shown")  # noqa: S608  (made of constants)
+    text(f"SELECT shown.*, {HAS_FULLY_JUDGED_ITEM} AS overtaken FROM ({shown}) AS shown")
     for shown in (SELECT_SHOWN_ITEMS, SELECT_SHOWN_OUTPUTS)
 )
 
@@ -115,7 +115,7 @@ CLOSE_HELD_HIT = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
       AND (expires_at <= {DATABASE_TIME} OR {HAS_FULLY_JUDGED_ITEM})
-""")  # noqa: S608  (made of constants)
+""")
 
 TAKE_OVER_HIT = text("""
     UPDATE hits SET assignment_id = :assignment
@@ -128,7 +128,7 @@ TAKE_OVER_HIT = text("""
 END_LEASE = text(f"""
     UPDATE hits SET expires_at = {DATABASE_TIME}
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
-""")  # noqa: S608  (made of constants)
+""")
 
 COMPLETE_ASSIGNMENT = text("""
     UPDATE assignments SET completed_at = :now

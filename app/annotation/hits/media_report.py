@@ -13,7 +13,7 @@ STORE_MEDIA_REPORT = text(f"""
     SELECT h.campaign_id, :item, coalesce(h.segment, 0), h.annotator_id, :now FROM hits h
     WHERE h.campaign_id = :campaign AND h.id = :hit AND :item = ANY(h.items) AND {HIT_BELONGS_TO_ASSIGNMENT}
     ON CONFLICT DO NOTHING
-""")  # noqa: S608  (made of constants)
+""")
 
 
 # A HIT shows a check under the number of an item that is not in the HIT.
@@ -23,7 +23,7 @@ STORE_CHECK_MEDIA_REPORT = text(f"""
     FROM hits h JOIN hit_checks k ON k.campaign_id = h.campaign_id AND k.hit_id = h.id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND k.number = :item AND {HIT_BELONGS_TO_ASSIGNMENT}
     ON CONFLICT DO NOTHING
-""")  # noqa: S608  (made of constants)
+""")
 
 
 async def store_media_report(

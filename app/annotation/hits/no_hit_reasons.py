@@ -36,14 +36,14 @@ SELECT_OPEN_ITEMS = text(f"""
     SELECT p.subject AS number FROM posteriors p
     WHERE {PRESENT_POSTERIORS_CONDITION} AND {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
       AND p.subject <> ALL(CAST(:always AS int[]))
-""")  # noqa: S608  (made of constants)
+""")
 
 # For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
 FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class ItemNumber(Record):

@@ -54,7 +54,7 @@ SELECT_FLAGGED_ITEMS = text(f"""
     ) AS others
     WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag' AND others.people >= c.flag_people
     ORDER BY said.about
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class OfferedRemarks(Record):
@@ -75,7 +75,7 @@ class FlaggedItem(Record):
     reasons: list[str]
 
 
-SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")  # noqa: S608  (constants)
+SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")
 
 
 async def filter_offered_remarks(

@@ -12,7 +12,7 @@ from app.selection.segments import distinct_items
 SELECT_HIT_ITEMS = text(f"""
     SELECT h.items AS hit_items, h.shown_as FROM hits h
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT}
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class HitItemsRow(Record):

@@ -85,7 +85,7 @@ def close_hit_sql(condition: str) -> str:
            ARRAY(SELECT subject FROM locked) AS numbers, ARRAY(SELECT state FROM locked) AS states,
            ARRAY(SELECT judgments FROM locked) AS judgments
     FROM closed JOIN campaigns c ON c.id = closed.campaign_id
-    """  # noqa: S608  (made of constants)
+    """
 
 
 # The first post wins: only one can find the lease open, by the clock at the time when it gets the lock on the HIT's
@@ -103,13 +103,13 @@ LOCK_EXPIRED_HIT = text(f"""
             WHERE o.campaign_id = h.campaign_id AND o.id = h.annotator_id) AS one_hit
     FROM hits h JOIN campaigns c ON c.id = h.campaign_id
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
-""")  # noqa: S608  (made of constants)
+""")
 
 SELECT_IF_CURRENT_REVISION = text("SELECT 1 FROM campaigns WHERE id = :campaign AND revision = :revision")
 
 SELECT_FIRST_RESPONSE = text(f"""
     SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}
-""")  # noqa: S608  (made of constants)
+""")
 
 # All locks are held when this is sent, so the revision stays. Nothing is stored if the lease ended while the
 # transaction waited for locks, or if it read an earlier revision.
@@ -127,7 +127,7 @@ STORE_RESPONSE = text(f"""
         {UPDATE_POSTERIORS_SQL}
     )
     SELECT (SELECT seq FROM response) AS seq, bool_and(judgments >= :wanted) AS all_reached FROM changed
-""")  # noqa: S608  (made of constants)
+""")
 
 
 class ClosedHit(Record):

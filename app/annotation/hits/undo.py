@@ -97,7 +97,7 @@ SELECT_LAST_ANSWER = text(f"""
     AND r.source <> 'import' AND 'exclude' <> coalesce((
         SELECT d.kind FROM decisions d WHERE d.campaign_id = c.id AND d.response_seq = r.seq
         ORDER BY d.seq DESC LIMIT 1), '')
-""")  # noqa: S608  (made of constants)
+""")
 
 SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS), text(SELECT_SHOWN_OUTPUTS)
 
@@ -105,7 +105,7 @@ SELECT_HIT_OWNER = text(f"""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
         SELECT annotator_id FROM assignments s
         WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN})
-""")  # noqa: S608  (made of constants)
+""")
 
 SELECT_REPLACEMENT = text("""
     SELECT seq FROM responses WHERE campaign_id = :campaign AND hit_id = :hit AND coalesce(replaces, 0) = :replaces

@@ -35,12 +35,12 @@ SELECT_VISIT = text(f"""
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     JOIN campaigns c ON c.id = s.campaign_id
     WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
-""")  # noqa: S608  (made of the names of settings)
+""")
 
 SELECT_VISITED_CAMPAIGN = text(f"""
     SELECT c.id, c.visit_version, {VISIT_SETTINGS_COLUMNS} FROM campaigns c
     WHERE link_key = :link_key AND rehearsal_of IS NULL
-""")  # noqa: S608  (made of the names of settings)
+""")
 
 # An annotator who declined may still agree; every other first result stays.
 STORE_STEP_RESULT = text("""
