@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from cachetools import LRUCache
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -53,8 +54,8 @@ class CampaignFits:
     watermark: Watermark
     answers: Answers
     available_methods: AvailableMethods
-    results: dict[Hashable, Any] = field(default_factory=dict)
-    fits_by_group: dict[str, "CampaignFits"] = field(default_factory=dict)
+    results: LRUCache[Hashable, Any] = field(default_factory=lambda: LRUCache(MAX_CACHED_RESULTS))
+    fits_by_group: LRUCache[str, "CampaignFits"] = field(default_factory=lambda: LRUCache(MAX_CACHED_GROUPS))
 
 
 @dataclass
@@ -69,8 +70,12 @@ class FitCache:
     `method_reads_other_answers`.
     """
 
-    campaign_fits: dict[tuple[int, int], CampaignFits] = field(default_factory=dict)
-    calibrated_evidence: dict[tuple[int, int], CalibratedEvidence] = field(default_factory=dict)
+    campaign_fits: LRUCache[tuple[int, int], CampaignFits] = field(
+        default_factory=lambda: LRUCache(MAX_CACHED_CAMPAIGNS)
+    )
+    calibrated_evidence: LRUCache[tuple[int, int], CalibratedEvidence] = field(
+        default_factory=lambda: LRUCache(MAX_CACHED_CAMPAIGNS)
+    )
     reader_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     fit_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -169,11 +174,8 @@ class FitCache:
         campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
         if group and group not in campaign_fits.fits_by_group:
             group_answers = await asyncio.to_thread(answers_of_group, campaign_fits.answers, group)
-            store_in_bounded_cache(
-                campaign_fits.fits_by_group,
-                group,
-                replace(campaign_fits, answers=group_answers, results={}, fits_by_group={}),
-                MAX_CACHED_GROUPS,
+            campaign_fits.fits_by_group[group] = CampaignFits(
+                campaign_fits.campaign, campaign_fits.watermark, group_answers, campaign_fits.available_methods
             )
         return campaign_fits.fits_by_group[group] if group else campaign_fits
 
@@ -191,9 +193,7 @@ class FitCache:
                 campaign_fits = CampaignFits(
                     campaign, now, answers, await load_available_methods(connection, criterion_view)
                 )
-                store_in_bounded_cache(
-                    self.campaign_fits, criterion_key(criterion_view), campaign_fits, MAX_CACHED_CAMPAIGNS
-                )
+                self.campaign_fits[criterion_key(criterion_view)] = campaign_fits
             campaign_fits.watermark = now
             return campaign_fits
 
@@ -212,7 +212,7 @@ class FitCache:
         evidence = await calibrated_intervals.load_calibrated_evidence(
             connection, campaign, self.calibrated_evidence.get(criterion_key(campaign))
         )
-        store_in_bounded_cache(self.calibrated_evidence, criterion_key(campaign), evidence, MAX_CACHED_CAMPAIGNS)
+        self.calibrated_evidence[criterion_key(campaign)] = evidence
         return evidence
 
     async def get_or_fit(
@@ -233,11 +233,8 @@ class FitCache:
     async def run_fit(self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]) -> None:
         async with self.fit_lock:
             if result_key not in campaign_fits.results:
-                store_in_bounded_cache(
-                    campaign_fits.results,
-                    result_key,
-                    await run_in_daemon_thread(partial(fit_or_inestimable, fit, campaign_fits.answers), "fit"),
-                    MAX_CACHED_RESULTS,
+                campaign_fits.results[result_key] = await run_in_daemon_thread(
+                    partial(fit_or_inestimable, fit, campaign_fits.answers), "fit"
                 )
 
 
@@ -256,14 +253,6 @@ def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Re
         return fit(answers)
     except Inestimable as reason:
         return reason
-
-
-def store_in_bounded_cache(cache: dict[Any, Any], key: Hashable, value: Any, max_entries: int) -> None:
-    """Store the newest entry, and drop the oldest ones over the limit."""
-    cache.pop(key, None)
-    cache[key] = value
-    while len(cache) > max_entries:
-        del cache[next(iter(cache))]
 
 
 Method = TypeVar("Method")

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
+from cachetools import LRUCache
+
 from app.background.health import CheckResult, log_background_failure, retry_pause_seconds
 from app.errors import Refusal
 
@@ -32,7 +34,7 @@ class KeyedTasks(Generic[K]):
         self.name = name
         self._retry_seconds = retry_seconds
         self._tasks: dict[K, asyncio.Task[None]] = {}
-        self._failed: dict[K, tuple[str, float]] = {}  # kind of exception, and when
+        self._failed: LRUCache[K, tuple[str, float]] = LRUCache(MAX_FAILED_KEYS)  # kind of exception, and when
 
     def __contains__(self, key: object) -> bool:
         return key in self._tasks
@@ -94,7 +96,5 @@ class KeyedTasks(Generic[K]):
         kind = type(problem).__name__
         earlier_kind, _ = self._failed.pop(key, ("", 0.0))
         self._failed[key] = kind, time.monotonic()
-        while len(self._failed) > MAX_FAILED_KEYS:
-            del self._failed[next(iter(self._failed))]
         again = "" if self._retry_seconds is None else f" (try {failures}; there will be another)"
         log_background_failure(log, f"{self.name}: failed for {key}{again}", problem, with_trace=kind != earlier_kind)

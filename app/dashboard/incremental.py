@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from cachetools import LRUCache
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.load_answers import count_items_of_campaign
@@ -93,7 +94,11 @@ class ReplayPosition(Generic[P]):
 class IncrementalReplay(ABC, Generic[P]):
     """Positions of one kind of replay, by campaign and criterion; the position used last is at the end."""
 
-    positions: dict[tuple[int, int], ReplayPosition[P]] = field(default_factory=dict)
+    positions: LRUCache[tuple[int, int], ReplayPosition[P]] = field(
+        default_factory=lambda: LRUCache(
+            MAX_REPLAY_BYTES, lambda position: min(position.state.nbytes, MAX_REPLAY_BYTES)
+        )
+    )
 
     @abstractmethod
     async def initial_state(self, connection: AsyncConnection, campaign: Any) -> P:
@@ -170,25 +175,15 @@ class IncrementalReplay(ABC, Generic[P]):
         return self.cache_position(campaign, new_position)
 
     def cached_position(self, campaign: Any) -> ReplayPosition[P] | None:
-        """Return the cached position if it is of the campaign's revision, and mark it as used last."""
-        position = self.positions.pop(criterion_key(campaign), None)
-        if position is None or position.until.revision != campaign.revision:
-            return None
-        self.positions[criterion_key(campaign)] = position
-        return position
+        """Return the cached position if it is of the campaign's revision."""
+        position = self.positions.get(criterion_key(campaign))
+        return position if position is not None and position.until.revision == campaign.revision else None
 
     def cache_position(self, campaign: Any, position: ReplayPosition[P]) -> ReplayPosition[P]:
-        """Cache a position, unless a concurrent replay came further.
-
-        While all positions take more than `MAX_REPLAY_BYTES`, drop the one that was unused longest; it has to start
-        again.
-        """
+        """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
         cached = self.cached_position(campaign)
         if cached is None or cached.state.answers <= position.state.answers:
             self.positions[criterion_key(campaign)] = position
-        free_bytes = MAX_REPLAY_BYTES - sum(kept.state.nbytes for kept in self.positions.values())
-        while free_bytes < 0 and len(self.positions) > 1:
-            free_bytes += self.positions.pop(next(iter(self.positions))).state.nbytes
         return position
 
 

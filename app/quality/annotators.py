@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
+from cachetools import LRUCache
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -209,7 +210,9 @@ class MedianSecondsCache:
     answers, only the annotators who gave them are read again.
     """
 
-    cache: dict[int, tuple[Watermark, dict[int, float]]] = field(default_factory=dict)
+    cache: LRUCache[int, tuple[Watermark, dict[int, float]]] = field(
+        default_factory=lambda: LRUCache(MAX_CAMPAIGNS_WITH_MEDIANS)
+    )
 
     async def load_newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
         """Return the median seconds by annotator id, as of now."""
@@ -221,10 +224,7 @@ class MedianSecondsCache:
             )
             rows = await connection.execute(LOAD_MEDIAN_SECONDS, {"campaign": campaign_id, "those": annotator_ids})
             medians = ({} if since is None else medians) | {row.id: row.seconds for row in rows}
-        self.cache.pop(campaign_id, None)  # the newest at the end
         self.cache[campaign_id] = watermark, medians
-        while len(self.cache) > MAX_CAMPAIGNS_WITH_MEDIANS:
-            del self.cache[next(iter(self.cache))]
         return medians
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -109,7 +110,9 @@ class AnnotatorComparisons:
     """Cache of comparisons by campaign. A child process makes the long ones, one at a time."""
 
     engine: AsyncEngine
-    cache: dict[int, tuple[Watermark, CampaignComparison]] = field(default_factory=dict)
+    cache: LRUCache[int, tuple[Watermark, CampaignComparison]] = field(
+        default_factory=lambda: LRUCache(MAX_CAMPAIGNS_COMPARED)
+    )
     tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
     process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -124,7 +127,7 @@ class AnnotatorComparisons:
         parameters = {"campaign": campaign.id, "most": MAX_ANSWERS_COMPARED_INLINE}
         if (await connection.execute(HAS_FEW_ANSWERS, parameters)).scalar_one():
             comparison = await compare_annotators(connection, campaign)
-            self.remember(campaign.id, watermark, comparison)
+            self.cache[campaign.id] = watermark, comparison
             return NewestComparison(comparison, is_running=False)
         if campaign.id not in self.tasks:
             self.tasks.start(campaign.id, partial(self.compare_in_process, campaign, watermark))
@@ -134,13 +137,7 @@ class AnnotatorComparisons:
         """Compare in another process."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
-            self.remember(campaign.id, watermark, await run_in_process(compare_annotators_at_url, url, campaign.slug))
-
-    def remember(self, campaign_id: int, watermark: Watermark, comparison: CampaignComparison) -> None:
-        self.cache.pop(campaign_id, None)
-        self.cache[campaign_id] = watermark, comparison
-        while len(self.cache) > MAX_CAMPAIGNS_COMPARED:
-            del self.cache[next(iter(self.cache))]
+            self.cache[campaign.id] = watermark, await run_in_process(compare_annotators_at_url, url, campaign.slug)
 
     async def stop(self) -> None:
         """Cancel the running comparisons."""

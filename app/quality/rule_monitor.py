@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from cachetools import LRUCache
 from sqlalchemy.exc import NoResultFound
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -43,7 +44,7 @@ class CampaignMonitor:
         self.pause = pause
         self.requested: set[int] = set()
         self.tasks = KeyedTasks[int]("looks", retry_seconds=pause or MIN_SCAN_PAUSE_SECONDS)
-        self.positions: dict[tuple[int, int], Any] = {}
+        self.positions: LRUCache[tuple[int, int], Any] = LRUCache(MAX_REMEMBERED_SCANS)
 
     def request_scan(self, campaign_id: int) -> None:
         """Ask for a scan after an answer. The annotator does not wait for it."""
@@ -92,10 +93,7 @@ class CampaignMonitor:
         if position is None:  # another process scans, which may not see the last answers
             self.requested.add(campaign_id)
             return
-        self.positions.pop(key, None)  # the newest at the end
         self.positions[key] = position
-        while len(self.positions) > MAX_REMEMBERED_SCANS:
-            del self.positions[next(iter(self.positions))]
 
     async def finish(self, campaign_id: int) -> None:
         """Stop, and scan the campaign a last time."""

@@ -1,10 +1,11 @@
 """Cache of the results of slow functions of a text, limited by memory."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sized
 from functools import wraps
 from threading import Lock
 from typing import TypeVar
+
+from cachetools import LRUCache, cached
 
 MAX_CACHED_CHARACTERS = 10_000_000  # texts and results of one function together
 
@@ -16,24 +17,16 @@ def cache_results_by_size(function: Callable[[str], T]) -> Callable[[str], T]:
 
     `functools.lru_cache` limits the number of results, not their size: a thousand long texts are hundreds of megabytes.
     """
-    results: OrderedDict[str, T] = OrderedDict()
-    size, results_lock = 0, Lock()
+    cache: LRUCache[str, tuple[str, T]] = LRUCache(
+        MAX_CACHED_CHARACTERS, lambda text_and_result: sum(map(len, text_and_result))
+    )
+
+    @cached(cache, key=lambda text: text, lock=Lock())
+    def text_and_result(text: str) -> tuple[str, T]:
+        return text, function(text)
 
     @wraps(function)
     def cached_function(text: str) -> T:
-        nonlocal size
-        with results_lock:
-            if text in results:
-                results.move_to_end(text)
-                return results[text]
-        result = function(text)
-        with results_lock:
-            if text not in results:
-                results[text] = result
-                size += len(text) + len(result)
-            while size > MAX_CACHED_CHARACTERS:
-                old_text, old_result = results.popitem(last=False)
-                size -= len(old_text) + len(old_result)
-        return result
+        return text_and_result(text)[1]
 
     return cached_function

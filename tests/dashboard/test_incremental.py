@@ -101,10 +101,11 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
     first, second, third = campaigns = [await running(engine, update_law=law) for _ in range(3)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
+    alone = kind()
+    await newest_state(engine, first, alone)
+    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * alone.positions[criterion_key(first)].state.nbytes)
     followers = kind()
-    await newest_state(engine, first, followers)
-    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * followers.positions[criterion_key(first)].state.nbytes)
-    for campaign in (second, first, third):
+    for campaign in (first, second, first, third):
         await newest_state(engine, campaign, followers)
     assert list(followers.positions) == [criterion_key(first), criterion_key(third)]
 

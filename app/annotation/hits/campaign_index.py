@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 from sqlalchemy import Row, text
 
 from app.annotation.hits.open_hits import OpenHits
@@ -28,6 +29,7 @@ from app.selection.rule import Index
 from app.selection.segments import SegmentIndex
 
 MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
+MAX_HISTORY_BYTES = 100_000_000  # own answers of all annotators of a campaign
 
 SELECT_LOAD_POSITION = text(f"""
     SELECT revision, releases, segment_count, {WATERMARK_COLUMNS},
@@ -134,7 +136,7 @@ class CampaignIndex:
             not let it wait for its disk may lose answers when it stops, so a copy of an earlier run is dropped.
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
-        own_answers: Implied pairs by annotator id, least recently used first.
+        own_answers: Implied pairs by annotator id.
 
     """
 
@@ -147,7 +149,11 @@ class CampaignIndex:
     server_started: datetime
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
-    own_answers: dict[int, OwnAnswerHistory] = field(default_factory=dict)
+    own_answers: LRUCache[int, OwnAnswerHistory] = field(
+        default_factory=lambda: LRUCache(
+            MAX_HISTORY_BYTES, lambda own: min(own.implied_pairs.implications.nbytes, MAX_HISTORY_BYTES)
+        )
+    )
 
     def merge_changes(self, changes: PosteriorChanges) -> None:
         """Update the copy with `changes`. Between releases judgment counts only grow, so rows with fewer are older.
@@ -176,7 +182,7 @@ class PosteriorCache:
     """Campaign indexes of this process, loaded at first use, and the leases that it is about to make.
 
     Attributes:
-        indexes: Current copies by campaign id, in the order in which they were loaded.
+        indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
         extended_campaigns: Ids and slugs of the campaigns that satisfy `needs_extended_query`.
         reserved_leases: HITs that requests of this process are about to lease.
@@ -185,7 +191,7 @@ class PosteriorCache:
 
     """
 
-    indexes: dict[int, CampaignIndex] = field(default_factory=dict)
+    indexes: LRUCache[int, CampaignIndex] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
     previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
     extended_campaigns: set[int | str] = field(default_factory=set)
     reserved_leases: list[PendingLease] = field(default_factory=list)
@@ -308,14 +314,9 @@ class PosteriorCache:
             campaign_index.open_hits.add_hit(leader, items, campaign_index.index, segment)
 
     def cache_index(self, campaign_id: int, campaign_index: CampaignIndex) -> None:
-        """Keep a copy. If there are too many, drop the one that was loaded first: most likely its campaign is over.
-
-        If it is not over, running requests continue with the dropped copy, and the next request loads a new one.
-        """
+        """Keep a copy. If another is dropped for it, running requests continue with that one."""
         self.indexes[campaign_id] = campaign_index
         self.previous_indexes.clear()  # no other request is loading: the caller holds the lock
-        if len(self.indexes) > MAX_CAMPAIGN_INDEXES:
-            del self.indexes[next(iter(self.indexes))]
 
 
 async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:

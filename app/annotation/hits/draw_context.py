@@ -20,7 +20,6 @@ from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.label_rules import LabelIndex
 
-MAX_HISTORY_BYTES = 100_000_000  # of all annotators of a campaign; the least recently used histories are dropped
 MAX_ANSWERS_ON_EVENT_LOOP = 200  # more answers are processed in a thread
 
 SELECT_ITEM_LABELS = text(f"""
@@ -74,7 +73,7 @@ async def implied_pairs_filter(
         own_answers = empty_own_history(assignment)
         await read_new_answers(connection, assignment, own_answers)
     own_answers.implied_pairs.excluded_items = assignment.not_judged or ()
-    cache_own_answers(campaign_index, assignment.annotator_id, own_answers)
+    campaign_index.own_answers[assignment.annotator_id] = own_answers
     return own_answers.implied_pairs
 
 
@@ -110,15 +109,3 @@ def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], de
                     row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values
                 )
                 own_answers.implied_pairs.implications.add_answer(response.items, design.to_shares(response.values))
-
-
-def cache_own_answers(campaign_index: CampaignIndex, annotator_id: int, own_answers: OwnAnswerHistory) -> None:
-    """Store the history as the most recently used one, and drop the oldest ones if they take too much memory."""
-    campaign_index.own_answers[annotator_id] = own_answers
-    bytes_left = MAX_HISTORY_BYTES - sum(
-        history.implied_pairs.implications.nbytes for history in campaign_index.own_answers.values()
-    )
-    while bytes_left < 0 and len(campaign_index.own_answers) > 1:
-        bytes_left += campaign_index.own_answers.pop(
-            next(iter(campaign_index.own_answers))
-        ).implied_pairs.implications.nbytes
