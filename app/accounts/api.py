@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts import log_query, login, passwords, tokens
 from app.accounts.access import Access
 from app.accounts.guards import require_program
-from app.accounts.log_query import AuditLogPage
-from app.accounts.pages.log import LogFilterQuery, LogPageNumber, limit_log_to_campaign
+from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Database, Now, Transaction, client_network, document_refusals
+from app.http.paging import Page
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
@@ -95,28 +95,25 @@ class Lines(BaseModel):
     lines: list[Line]
 
     @classmethod
-    def from_log_page(cls, log_page: AuditLogPage) -> Self:
-        lines = [{"at": row.noted_at} | row._asdict() for row in log_page.lines]
+    def from_log_page(cls, log_page: Page[Any]) -> Self:
+        lines = [{"at": row.noted_at} | row._asdict() for row in log_page.rows]
         return cls.model_validate({"total": log_page.total, "lines": lines})
 
 
-LogPageSize = Annotated[int, Query(ge=1, le=1000, description="Lines of a page.")]
+class LogApiQuery(AuditLogQuery):
+    """The query of a program, which chooses the length of a page, too."""
+
+    size: int = Field(default=100, ge=1, le=1000, description="Lines of a page.")
 
 
 @log_router.get("/log")
-async def get_log(
-    connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
-) -> Lines:
+async def get_log(connection: Transaction, query: Annotated[LogApiQuery, Query()]) -> Lines:
     """Return the changes on the whole server, newest first."""
-    return Lines.from_log_page(await log_query.load_log_page(connection, log_filter, page, size))
+    return Lines.from_log_page(await log_query.load_log_page(connection, query, size=query.size))
 
 
 @log_router.get("/campaigns/{slug}/log", responses=document_refusals({404: "`campaign_not_found`"}))
-async def get_log_of_campaign(
-    connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1, size: LogPageSize = 100
-) -> Lines:
+async def get_log_of_campaign(connection: Transaction, slug: str, query: Annotated[LogApiQuery, Query()]) -> Lines:
     """Return the changes in a campaign, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    return Lines.from_log_page(
-        await log_query.load_log_page(connection, limit_log_to_campaign(campaign, log_filter), page, size)
-    )
+    return Lines.from_log_page(await log_query.load_log_page(connection, query, campaign.id, query.size))

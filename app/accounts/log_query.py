@@ -1,14 +1,17 @@
 """Queries of the audit log, newest lines first: by person, kind, words and days, for pages and exports."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Row, Text, cast, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.account_tables import audit_log
+from app.database.audit_log import ACTION_KIND_TITLES
+from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import RowCells, TableStream
 
@@ -18,32 +21,20 @@ LOG_EXPORT_COLUMNS = ("at", "who", "way", "campaign", "action", "about", "before
 WAY_PHRASES = {"page": "on a page", "api": "through the API", "command": "on the command line", "server": "by itself"}
 
 
-@dataclass(frozen=True)
-class AuditLogFilter:
-    """Filter of lines. Empty fields match every line.
+class AuditLogQuery(AddressQuery):
+    """Lines to show. Empty fields match every line."""
 
-    Attributes:
-        campaign: A campaign's id.
-        who: A name.
-        kind: A key of `ACTION_KIND_TITLES`.
-        words: Text within the subject, the old or the new values, in any case.
-        since: First day in UTC.
-        until: Last day in UTC.
+    who: SearchWords = Field(default="", description="Login name of the person.")
+    kind: Literal["", *ACTION_KIND_TITLES] = Field(default="", description="Kind of change.")  # type: ignore[valid-type]
+    words: SearchWords = Field(default="", description="Text within the subject, the old or the new values.")
+    since: date | Literal[""] = Field(default="", description="The first day, in UTC.")
+    until: date | Literal[""] = Field(default="", description="The last day, in UTC.")
+    page: PageNumber = 1
 
-    """
-
-    campaign: int | None = None
-    who: str = ""
-    kind: str = ""
-    words: str = ""
-    since: date | None = None
-    until: date | None = None
-
-    @property
-    def sql_conditions(self) -> list[ColumnElement[bool]]:
-        """The filter as SQL conditions."""
+    def sql_conditions(self, campaign_id: int | None) -> list[ColumnElement[bool]]:
+        """Return the filter as SQL conditions, within a campaign if there is one."""
         log = audit_log.c
-        conditions = [log.campaign_id == self.campaign] if self.campaign is not None else []
+        conditions = [log.campaign_id == campaign_id] if campaign_id is not None else []
         conditions += [log.who == self.who] if self.who else []
         conditions += [log.action.startswith(f"{self.kind}.", autoescape=True)] if self.kind else []
         if self.words:
@@ -54,48 +45,33 @@ class AuditLogFilter:
         return conditions
 
 
-@dataclass(frozen=True)
-class AuditLogPage:
-    """A page of lines, its number, the number of pages, and the number of all lines."""
-
-    lines: Sequence[Row[Any]]
-    page: int
-    pages: int
-    total: int
-
-
 def utc_midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
 async def load_log_page(
-    connection: AsyncConnection, log_filter: AuditLogFilter, page: int, size: int = LOG_LINES_PER_PAGE
-) -> AuditLogPage:
-    """Return a page of matching lines, counted from 1; the last one if there are fewer pages."""
-    count = select(func.count()).select_from(audit_log).where(*log_filter.sql_conditions)
-    total = (await connection.execute(count)).scalar_one()
-    pages = max(1, -(-total // size))
-    page = min(page, pages)
-    statement = newest_log_lines_statement(log_filter).limit(size).offset((page - 1) * size)
-    return AuditLogPage((await connection.execute(statement)).all(), page, pages, total)
+    connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None = None, size: int = LOG_LINES_PER_PAGE
+) -> Page[Row[Any]]:
+    """Return a page of matching lines, within a campaign if there is one."""
+    conditions = query.sql_conditions(campaign_id)
+    count = select(func.count()).select_from(audit_log).where(*conditions)
+    page: Page[Row[Any]] = Page(query.page, size, (await connection.execute(count)).scalar_one())
+    statement = select(audit_log).where(*conditions).order_by(audit_log.c.id.desc()).limit(size).offset(page.offset)
+    return replace(page, rows=(await connection.execute(statement)).all())
 
 
-def newest_log_lines_statement(log_filter: AuditLogFilter) -> Any:
-    return select(audit_log).where(*log_filter.sql_conditions).order_by(audit_log.c.id.desc())
-
-
-async def load_log_actor_names(connection: AsyncConnection, log_filter: AuditLogFilter) -> Sequence[str]:
-    """Return the names of all people with lines, in the campaign if the filter names one."""
-    conditions = AuditLogFilter(log_filter.campaign).sql_conditions
+async def load_log_actor_names(connection: AsyncConnection, campaign_id: int | None) -> Sequence[str]:
+    """Return the names of all people with lines, within a campaign if there is one."""
+    conditions = AuditLogQuery().sql_conditions(campaign_id)
     statement = select(audit_log.c.who).where(*conditions).distinct().order_by(audit_log.c.who)
     return (await connection.execute(statement)).scalars().all()
 
 
-def log_export_table(connection: AsyncConnection, log_filter: AuditLogFilter) -> TableStream:
+def log_export_table(connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None) -> TableStream:
     """Return all matching lines, oldest first. Text that people typed is guarded against spreadsheet programs."""
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
-        statement = select(audit_log).where(*log_filter.sql_conditions).order_by(audit_log.c.id)
+        statement = select(audit_log).where(*query.sql_conditions(campaign_id)).order_by(audit_log.c.id)
         async for rows in (await connection.stream(statement)).partitions(LOG_ROWS_PER_BATCH):
             yield [
                 (

@@ -106,7 +106,7 @@ def add_judgments_to_evidence(
 FIND_POSTERIOR_SCORES = f"""
     SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
-"""  # noqa: S608  (made of constants)
+"""
 
 
 async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:

@@ -15,8 +15,9 @@ from app.analysis.methods import SCORE_METHODS
 from app.analysis.natural_sort import natural_sort_key
 from app.analysis.result_types import Answers, Column, Comparison, Scores
 from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
-from app.analysis.view import AnalysisView, TablePage, cut_table_page, decimals_for_values, format_interval
+from app.analysis.view import AnalysisView, cut_table_page, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize
+from app.http.paging import Page
 from app.text.numbers import format_with_places
 
 SCORE_PAGE_COLUMNS = {
@@ -89,7 +90,7 @@ class ScoresPart:
     sides: tuple[MethodSide, MethodSide]
     comparison: Comparison | None
     picture: Scatter | None
-    page: TablePage
+    page: Page[Any]
 
 
 async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
@@ -246,7 +247,7 @@ def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
     )
 
 
-def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> TablePage:
+def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> Page[Any]:
     """Return the rows of the table of items, sorted by the first method unless the view says otherwise."""
     shift = one.ranks - other.ranks
 

@@ -17,7 +17,6 @@ from app.analysis.scatter import Scatter, cells_to_array
 from app.analysis.view import (
     ROWS_PER_ANALYSIS_PAGE,
     AnalysisView,
-    TablePage,
     column_values,
     constant_counts,
     decimals_for_values,
@@ -28,6 +27,7 @@ from app.analysis.view import (
     select_table_page,
 )
 from app.errors import Conflict
+from app.http.paging import Page
 from app.inference.ground.notes import Note
 
 PROGRAM_COLUMNS = {
@@ -110,7 +110,7 @@ class TablePart:
     refusal: str = ""
     columns: tuple[Column, ...] = ()
     rows: tuple[FormattedRow, ...] = ()
-    page: TablePage | None = None
+    page: Page[Any] | None = None
     line: DotPlot | None = None
     constant_counts: str = ""
     notes: tuple[Note, ...] = ()

@@ -2,23 +2,25 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal
-from urllib.parse import parse_qsl, urlencode
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, StringConstraints
 
 from app.analysis.natural_sort import natural_sort_key
-from app.analysis.result_types import Cell, Column, ResultTable
+from app.analysis.result_types import MAX_CLASSES, Cell, Column, ResultTable
+from app.analysis.subgroups import MAX_GROUP_CHARACTERS
 from app.designs.criteria import criterion_number
+from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
 ROWS_PER_ANALYSIS_PAGE = 20
+MethodName = Annotated[str, StringConstraints(max_length=100)]
 
 
-@dataclass(frozen=True)
-class AnalysisView:
+class AnalysisView(AddressQuery):
     """View of the analysis page; all fields are in its address.
 
     Attributes:
@@ -36,42 +38,33 @@ class AnalysisView:
 
     """
 
-    one: str = ""
-    other: str = ""
-    classes: int = 2
-    baseline: str = ""
-    criterion: str = ""
-    group: str = ""
-    table: str = ""
-    sort: str = ""
+    one: MethodName = ""
+    other: MethodName = ""
+    classes: int = Field(default=2, ge=2, le=MAX_CLASSES)
+    baseline: str = Field(default="", max_length=1000)
+    criterion: str = Field(default="", max_length=200)
+    group: str = Field(default="", max_length=MAX_GROUP_CHARACTERS)
+    table: MethodName = ""
+    sort: str = Field(default="", max_length=MAX_GROUP_CHARACTERS + 20)
     order: Literal["up", "down"] = "down"
-    page: int = 1
-    search: str = ""
+    page: PageNumber = 1
+    search: SearchWords = ""
 
     @property
     def answer_filters(self) -> dict[str, str]:
         """Return which answers the view is made from."""
         return {"criterion": self.criterion, "group": self.group}
 
-    def query(self, **changes: Any) -> str:
-        """Return the address of this view with some fields changed; default values are left out."""
-        parts = {field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(self)}
-        return "?" + urlencode({name: value for name, value in parts.items() if value != default_of_view_field(name)})
-
     def hidden_form_fields(self, *form_fields: str) -> list[tuple[str, Any]]:
         """Return the fields that a form keeps in addition to those that it asks for."""
-        changes = {"search": "", "page": 1} | {name: default_of_view_field(name) for name in form_fields}
-        return parse_qsl(self.query(**changes)[1:])
-
-    def pager_form_fields(self) -> list[tuple[str, Any]]:
-        """Return the fields that the form of page numbers keeps."""
-        return parse_qsl(self.query(page=1)[1:])
+        return [(name, value) for name, value in self.query_fields(search="", page=1) if name not in form_fields]
 
     def view_of_table(self, table_name: str) -> "AnalysisView":
         """Return this view if it shows that table, else the start of that table."""
         if self.table == table_name:
             return self
-        return AnalysisView(self.one, self.other, self.classes, self.baseline, self.criterion, self.group, table_name)
+        kept = self.model_dump(include={"one", "other", "classes", "baseline", "criterion", "group"})
+        return AnalysisView(table=table_name, **kept)
 
     def sort_address(self, column: Column) -> str:
         """Return the address after a click on a column's head: sort by it, or reverse the order."""
@@ -86,45 +79,16 @@ def criterion_query_fields(campaign: Any) -> dict[str, str]:
     return {"criterion": campaign.criterion_name} if criterion_number(campaign) else {}
 
 
-def default_of_view_field(field_name: str) -> Any:
-    """Return the default of a field of the address."""
-    return next(field.default for field in fields(AnalysisView) if field.name == field_name)
-
-
-@dataclass(frozen=True)
-class TablePage:
-    """Rows of a table on one page.
-
-    `first_place` is the place of the first of them, from 1; `total` is the number of all rows.
-    """
-
-    view: AnalysisView
-    rows: list[Any]
-    first_place: int
-    total: int
-
-    @property
-    def page_number(self) -> int:
-        """Number of the page, from 1."""
-        return self.first_place // ROWS_PER_ANALYSIS_PAGE + 1
-
-    @property
-    def page_count(self) -> int:
-        return max(1, -(-self.total // ROWS_PER_ANALYSIS_PAGE))
-
-
 def cut_table_page(
     view: AnalysisView, order: Sequence[int] | npt.NDArray[np.intp], make_row: Callable[[int], Any]
-) -> TablePage:
+) -> Page[Any]:
     """Return the rows of a page, given the order of all; a page beyond the last one shows the first."""
-    start = (view.page - 1) * ROWS_PER_ANALYSIS_PAGE
-    start = start if start < len(order) else 0
-    return TablePage(
-        view, [make_row(int(i)) for i in order[start : start + ROWS_PER_ANALYSIS_PAGE]], start + 1, len(order)
-    )
+    page: Page[Any] = Page(view.page, ROWS_PER_ANALYSIS_PAGE, len(order))
+    page = page if page.number == view.page else replace(page, number=1)
+    return replace(page, rows=[make_row(int(i)) for i in order[page.offset : page.last_place]])
 
 
-def select_table_page(table: ResultTable, view: AnalysisView) -> TablePage:
+def select_table_page(table: ResultTable, view: AnalysisView) -> Page[Any]:
     """Return a table's rows as the view asks; without a column to sort by, in their own order."""
     order = [i for i, row in enumerate(table.rows) if has_text_in_row(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)

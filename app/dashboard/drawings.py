@@ -10,10 +10,11 @@ from app.analysis.chart_axes import LinearScale, Tick, round_step
 from app.dashboard.history import EARLY_JUDGMENTS
 from app.dashboard.item import ItemPage, PosteriorCurve
 from app.dashboard.snapshot import shorten_item_name
-from app.dashboard.table import ItemsPage
+from app.dashboard.table import ItemRow
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.errors import pluralize
+from app.http.paging import Page
 
 DRAWING_LEFT, DRAWING_RIGHT, DRAWING_TOP, DRAWING_BOTTOM = 64, 616, 40, 312  # ends of the axes in a drawing 640 wide
 FOREST_ROW_HEIGHT, FOREST_NAMES_WIDTH = 20, 200
@@ -202,9 +203,11 @@ def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
     return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
 
 
-def forest_plot_drawing(items_page: ItemsPage, domain: tuple[float, float], unit: Unit, *, calibrated: bool) -> Drawing:
+def forest_plot_drawing(
+    items_page: Page[ItemRow], domain: tuple[float, float], unit: Unit, *, calibrated: bool
+) -> Drawing:
     """Draw the rows of the item table with their intervals, in the order of the table."""
-    bottom = DRAWING_TOP + FOREST_ROW_HEIGHT * max(1, len(items_page.lines))
+    bottom = DRAWING_TOP + FOREST_ROW_HEIGHT * max(1, len(items_page.rows))
     x = LinearScale(domain[0], domain[1], FOREST_NAMES_WIDTH, DRAWING_RIGHT)
     marks = [
         ForestRow(
@@ -215,7 +218,7 @@ def forest_plot_drawing(items_page: ItemsPage, domain: tuple[float, float], unit
             x(line.high),
             (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated and calibrated else None,
         )
-        for i, line in enumerate(items_page.lines)
+        for i, line in enumerate(items_page.rows)
     ]
     title, x_title = f"{unit.title}s", score_axis_title(unit, calibrated=calibrated)
     return Drawing(title, x_title, unit_ticks(x, unit), marks=marks, left=FOREST_NAMES_WIDTH, bottom=bottom)

@@ -22,6 +22,7 @@ from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound, shorten_echo
+from app.http.paging import Page
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
@@ -141,7 +142,7 @@ class ItemPage:
     unable: Sequence[UnableAnnotator]
     drawn: RenderedItems
     criteria: Mapping[str, PosteriorCurve]
-    remarks: remarks.RemarksPage | None
+    remarks: Page[Row[Any]] | None
 
     @property
     def weighted_mean(self) -> float | None:
@@ -204,12 +205,12 @@ async def load_item_page(
     )
 
 
-async def load_item_remarks(connection: AsyncConnection, campaign: Any, external_id: str) -> remarks.RemarksPage | None:
+async def load_item_remarks(connection: AsyncConnection, campaign: Any, external_id: str) -> Page[Row[Any]] | None:
     """Load the newest comments and flags on an item; None if the campaign shows none."""
     if not await remarks.should_show_remarks(connection, campaign):
         return None
     return await remarks.load_remarks_page(
-        connection, campaign.id, remarks.RemarkFilter(item=external_id), size=MAX_REMARKS_ON_ITEM
+        connection, campaign.id, remarks.RemarksQuery(item=external_id), size=MAX_REMARKS_ON_ITEM
     )
 
 

@@ -55,19 +55,7 @@ LOGGED_OUT_EVENT = b"event: logged-out\ndata:\n\n"
 FIGURE_MEDIA_TYPES = {"csv": "text/csv", "svg": "image/svg+xml"}
 
 
-async def items_view_from_query(
-    *,
-    sort: table.ItemSort = "score",
-    order: Literal["up", "down"] = "down",
-    search: Annotated[str, Query(max_length=200)] = "",
-    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
-    item: Annotated[str, Query(max_length=1000)] = "",
-    criterion: CriterionNameQuery = "",
-) -> table.ItemsView:
-    return table.ItemsView(sort, order == "up", search.strip(), page, item, criterion)
-
-
-ItemsViewQuery = Annotated[table.ItemsView, Depends(items_view_from_query)]
+ItemsViewQuery = Annotated[table.ItemsView, Query()]
 
 
 def get_live_dashboards(request: Request) -> LiveDashboards:
@@ -144,6 +132,7 @@ async def dashboard_page(
         "law": law_of(campaign),
         "design": design_of(campaign),
         "unit": design_of(campaign).score_unit(law_of(campaign)),
+        "view": view.model_copy(update={"page": items_page.number}),
         "shown": items_page,
         "unjudged": unjudged,
         "left_over": left_over,

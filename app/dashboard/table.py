@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from urllib.parse import urlencode
 
 import numpy as np
+from pydantic import Field
 from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,6 +14,7 @@ from app.database.tables import items
 from app.designs.criteria import criterion_number
 from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
+from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.record.campaign_law import law_of
 
@@ -29,30 +30,19 @@ ITEM_SORT_COLUMNS: dict[ItemSort, ColumnElement[Any]] = {
 JOIN_ITEM_TO_POSTERIOR = (items.c.campaign_id == posteriors.c.campaign_id) & (items.c.number == posteriors.c.number)
 
 
-@dataclass(frozen=True)
-class ItemsView:
+class ItemsView(AddressQuery):
     """Rows of the table to show, and the criterion (the first if empty). All fields are in the page's address."""
 
     sort: ItemSort = "score"
-    ascending: bool = False
-    search: str = ""
-    page: int = 1
-    item: str = ""
-    criterion: str = ""
+    order: Literal["up", "down"] = "down"
+    search: SearchWords = ""
+    page: PageNumber = 1
+    item: str = Field(default="", max_length=1000)
+    criterion: str = Field(default="", max_length=200)
 
-    def query(self, **changes: Any) -> str:
-        """Return the query string of this view with some parts changed; default values are left out."""
-        return "?" + urlencode(self.query_parts(**changes))
-
-    def hidden_fields(self, **changes: Any) -> list[tuple[str, Any]]:
-        """Return the hidden fields of a form that asks for a page."""
-        return self.query_parts(page=1, **changes)
-
-    def query_parts(self, **changes: Any) -> list[tuple[str, Any]]:
-        parts: dict[str, Any] = {"sort": self.sort, "order": "up" if self.ascending else "down"}
-        parts |= {"search": self.search, "page": self.page, "item": self.item, "criterion": self.criterion} | changes
-        defaults = {"sort": "score", "order": "down", "search": "", "page": 1, "item": "", "criterion": ""}
-        return [(name, value) for name, value in parts.items() if value != defaults[name]]
+    @property
+    def ascending(self) -> bool:
+        return self.order == "up"
 
     def sort_query(self, sort: str) -> str:
         """Return the query string after a click on a column's head: sort by it, or reverse the order."""
@@ -98,25 +88,14 @@ class ItemRow:
         return not self.low <= self.score <= self.high
 
 
-@dataclass(frozen=True)
-class ItemsPage:
-    view: ItemsView
-    lines: list[ItemRow]
-    found: int
-
-    @property
-    def pages(self) -> int:
-        return max(1, -(-self.found // DASHBOARD_ITEMS_PER_PAGE))
-
-
 async def load_items_page(
     connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: ModeratedMeans
-) -> ItemsPage:
+) -> Page[ItemRow]:
     """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
     rows = (await connection.execute(select_item_rows(campaign, view, offset))).all()
     if not rows and view.page > 1:
-        return await load_items_page(connection, campaign, replace(view, page=1), intervals)
+        return await load_items_page(connection, campaign, view.model_copy(update={"page": 1}), intervals)
     family = law_of(campaign).family
     state = family.stack_states([row.state for row in rows])
     score = np.array([row.score for row in rows])
@@ -129,7 +108,7 @@ async def load_items_page(
     if family.counts_classes:
         labels = leading_labels(design_of(campaign).classes, family.most_counted_class(state))
         lines = [label_item_row(line, label) for line, label in zip(lines, labels, strict=True)]
-    return ItemsPage(view, lines, rows[0].found if rows else 0)
+    return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 
 
 def label_item_row(row: ItemRow, label: str) -> ItemRow:

@@ -1,7 +1,7 @@
 """Results of a campaign's systems segment by segment: a page of segments, and one segment with its outputs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Row, text
@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.content_tables import segments
 from app.database.session import driver_of
 from app.designs.content import RenderedContext, SourceAndReference
+from app.http.paging import Page
 from app.media.render_items import render_campaign_items
 from app.record.outputs import OutputMean, load_output_means, load_outputs_of_segment
 
@@ -41,9 +42,7 @@ class SegmentsPage:
     Attributes:
         campaign: The campaign, read by the criterion by which the outputs were judged.
         systems: Names of the systems, in the order of the cells.
-        rows: The segments of this page.
-        page_number: From 1.
-        page_count: Number of pages.
+        page: The page of segments.
         chosen: The segment that is shown with its outputs.
         outputs: Its outputs by system number, as annotators see them.
         above: Source and reference above the outputs, as annotators see them.
@@ -52,9 +51,7 @@ class SegmentsPage:
 
     campaign: Any
     systems: Sequence[str]
-    rows: Sequence[SegmentResults]
-    page_number: int
-    page_count: int
+    page: Page[SegmentResults]
     chosen: SegmentResults | None
     outputs: Mapping[int, str]
     above: Sequence[RenderedContext]
@@ -64,11 +61,9 @@ async def load_segments_page(
     connection: AsyncConnection, campaign: Any, page_number: int, chosen_id: str
 ) -> SegmentsPage:
     """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
-    page_count = max(1, -(-campaign.segment_count // SEGMENTS_PER_PAGE))
-    page_number = min(page_number, page_count)
+    page: Page[SegmentResults] = Page(page_number, SEGMENTS_PER_PAGE, campaign.segment_count)
     campaign_segments = segments.select().where(segments.c.campaign_id == campaign.id)
-    first = (page_number - 1) * SEGMENTS_PER_PAGE
-    page_segments = campaign_segments.where(segments.c.number.between(first, first + SEGMENTS_PER_PAGE - 1)).order_by(
+    page_segments = campaign_segments.where(segments.c.number.between(page.offset, page.last_place - 1)).order_by(
         segments.c.number
     )
     segment_rows = (await connection.execute(page_segments)).all()
@@ -93,9 +88,7 @@ async def load_segments_page(
     return SegmentsPage(
         campaign,
         names,
-        rows[: len(segment_rows)],
-        page_number,
-        page_count,
+        replace(page, rows=rows[: len(segment_rows)]),
         chosen_row,
         outputs,
         drawn_outputs.shared_context,

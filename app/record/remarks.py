@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, StringConstraints
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.remarks import REMARKS_KEY, WHOLE_HIT
+from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 
 CHECK_REMARK_PREFIX = "check "  # before the number of a check, where a remark is about one
@@ -96,36 +98,18 @@ FIND_FLAGGED_ITEMS = text(f"""
 """)
 
 
-@dataclass(frozen=True)
-class RemarkFilter:
-    """Filter of a list of remarks; an empty field does not filter.
+class RemarksQuery(AddressQuery):
+    """Remarks to show; an empty field matches all."""
 
-    Args:
-        kind: Flags or comments.
-        item: The researcher's id of an item or check.
-        annotator: Name on pages, such as A7.
-        words: Text to find in the remark, or in the id or text of the item.
-
-    """
-
-    kind: RemarkKind = ""
-    item: str = ""
-    annotator: str = ""
-    words: str = ""
-
-    def sql_parameters(self, campaign_id: int) -> dict[str, Any]:
-        """Return the parameters of `COUNT_REMARKS` and `FIND_REMARKS_PAGE`, but for limit and offset."""
-        return {"campaign": campaign_id, **vars(self)}
-
-
-@dataclass(frozen=True)
-class RemarksPage:
-    """One page of remarks, with the number of pages and the total number of remarks."""
-
-    lines: Sequence[Row[Any]]
-    page: int
-    pages: int
-    total: int
+    kind: RemarkKind = Field(default="", description="Empty: both.")
+    item: Annotated[str, StringConstraints(max_length=1000, strip_whitespace=True)] = Field(
+        default="", description="Only this item, by your id."
+    )
+    annotator: Annotated[str, StringConstraints(max_length=40, strip_whitespace=True)] = Field(
+        default="", description="Only this annotator, such as A7."
+    )
+    words: SearchWords = Field(default="", description="Words in the remark or in the item.")
+    page: PageNumber = 1
 
 
 @dataclass(frozen=True)
@@ -145,17 +129,14 @@ class FlaggedSubject:
 async def load_remarks_page(
     connection: AsyncConnection,
     campaign_id: int,
-    remark_filter: RemarkFilter,
-    page: int = 1,
+    query: RemarksQuery,
     size: int = REMARKS_PER_PAGE,
-) -> RemarksPage:
-    """Return a page of the matching remarks, newest first. Pages count from 1; beyond the last, return the last."""
-    parameters = remark_filter.sql_parameters(campaign_id)
-    total = (await connection.execute(COUNT_REMARKS, parameters)).scalar_one()
-    pages = max(1, -(-total // size))
-    page = min(page, pages)
-    rows = await connection.execute(FIND_REMARKS_PAGE, parameters | {"limit": size, "offset": (page - 1) * size})
-    return RemarksPage(rows.all(), page, pages, total)
+) -> Page[Row[Any]]:
+    """Return a page of the matching remarks, newest first."""
+    parameters = {"campaign": campaign_id} | query.model_dump(include={"kind", "item", "annotator", "words"})
+    page: Page[Row[Any]] = Page(query.page, size, (await connection.execute(COUNT_REMARKS, parameters)).scalar_one())
+    rows = await connection.execute(FIND_REMARKS_PAGE, parameters | {"limit": size, "offset": page.offset})
+    return replace(page, rows=rows.all())
 
 
 async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> list[FlaggedSubject]:

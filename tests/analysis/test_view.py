@@ -43,7 +43,7 @@ def test_a_view_of_one_table_leaves_the_others_as_they_are():
 
 def test_a_form_keeps_the_rest_of_the_address():
     view = AnalysisView(one="elo", other="mean", classes=4, table="items", page=3, search="x")
-    assert view.hidden_form_fields("one", "other") == [("classes", "4"), ("table", "items")]
+    assert view.hidden_form_fields("one", "other") == [("classes", 4), ("table", "items")]
 
 
 def test_rows_without_a_view_stand_in_their_own_order():
@@ -80,9 +80,9 @@ def test_a_search_looks_into_texts_only():
 def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     rows = table(*((f"{i}", float(i), i) for i in range(45)))
     last = select_table_page(rows, AnalysisView(page=3))
-    assert (ids(last), last.first_place, last.total) == (["40", "41", "42", "43", "44"], 41, 45)
+    assert (ids(last), last.offset + 1, last.total) == (["40", "41", "42", "43", "44"], 41, 45)
     beyond = select_table_page(rows, AnalysisView(page=9))
-    assert (len(beyond.rows), beyond.first_place) == (20, 1)
+    assert (len(beyond.rows), beyond.offset + 1) == (20, 1)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def campaign(engine):
 async def numbers(engine, campaign, **view):
     async with engine.connect() as connection:
         return [
-            line.item.number for line in (await load_items_page(connection, campaign, ItemsView(**view), UNKNOWN)).lines
+            line.item.number for line in (await load_items_page(connection, campaign, ItemsView(**view), UNKNOWN)).rows
         ]
 
 
@@ -33,33 +33,33 @@ async def test_the_first_page_holds_the_highest_scores(engine, campaign):
 
 
 async def test_ascending_begins_with_the_lowest_and_equal_scores_stand_by_number(engine, campaign):
-    assert (await numbers(engine, campaign, ascending=True))[:3] == [7, 8, 44]
+    assert (await numbers(engine, campaign, order="up"))[:3] == [7, 8, 44]
 
 
 async def test_other_columns_sort_too(engine, campaign):
     assert (await numbers(engine, campaign, sort="variance"))[0] == 44
     assert (await numbers(engine, campaign, sort="judgments"))[:3] == [7, 8, 0]
-    assert (await numbers(engine, campaign, sort="name", ascending=True))[:3] == [3, 0, 1]
+    assert (await numbers(engine, campaign, sort="name", order="up"))[:3] == [3, 0, 1]
 
 
 async def test_pages_together_show_every_item_once_with_its_place(engine, campaign):
     async with engine.connect() as connection:
         pages = [await load_items_page(connection, campaign, ItemsView(page=page), UNKNOWN) for page in (1, 2, 3)]
-    lines = [line for page in pages for line in page.lines]
+    lines = [line for page in pages for line in page.rows]
     assert sorted(line.item.number for line in lines) == list(range(45))
     assert [line.place for line in lines] == list(range(1, 46))
-    assert {page.pages for page in pages} == {3}
+    assert {page.count for page in pages} == {3}
 
 
 async def test_a_page_beyond_the_last_is_the_first(engine, campaign):
     async with engine.connect() as connection:
         page = await load_items_page(connection, campaign, ItemsView(page=99, search="verb"), UNKNOWN)
-    assert (page.view.page, len(page.lines), page.found) == (1, DASHBOARD_ITEMS_PER_PAGE, 44)
+    assert (page.number, len(page.rows), page.total) == (1, DASHBOARD_ITEMS_PER_PAGE, 44)
 
 
 async def test_a_search_finds_parts_of_texts_and_ids_whatever_their_case(engine, campaign):
     assert await numbers(engine, campaign, search="VERB 12") == [12]
-    assert await numbers(engine, campaign, search="v3", ascending=True) == [*range(39, 29, -1), 3]
+    assert await numbers(engine, campaign, search="v3", order="up") == [*range(39, 29, -1), 3]
 
 
 async def test_wildcards_in_a_search_are_letters(engine, campaign):
@@ -70,7 +70,7 @@ async def test_wildcards_in_a_search_are_letters(engine, campaign):
 async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
     async with engine.connect() as connection:
         page = await load_items_page(connection, campaign, ItemsView(search="nowhere"), UNKNOWN)
-    assert (page.lines, page.found, page.pages) == ([], 0, 1)
+    assert (page.rows, page.total, page.count) == ([], 0, 1)
 
 
 async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
@@ -79,7 +79,7 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
     await submit(engine, me, await hit_of(engine, me), scores=[100.0] * 5)
     async with engine.connect() as connection:
         page = await load_items_page(connection, campaign, ItemsView(), UNKNOWN)
-    best, worst = page.lines[0], page.lines[-1]
+    best, worst = page.rows[0], page.rows[-1]
     # Beta(2, 1) has the distribution function x^2, Beta(1, 1) has x.
     np.testing.assert_allclose([best.low, best.high], 100 * np.sqrt([0.025, 0.975]))
     np.testing.assert_allclose([worst.low, worst.high], [2.5, 97.5])
@@ -89,7 +89,7 @@ async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(en
     campaign = await running(engine, items=5)
     known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
     async with engine.connect() as connection:
-        lines = (await load_items_page(connection, campaign, ItemsView(), known)).lines
+        lines = (await load_items_page(connection, campaign, ItemsView(), known)).rows
     low, high = known.interval()
     for line in lines[:3]:
         number = line.item.number
@@ -106,5 +106,5 @@ def test_the_address_of_a_view_leaves_out_what_is_as_usual():
 def test_a_column_sorts_down_first_and_turns_around_when_pressed_again_names_up():
     assert ItemsView(page=3).sort_query("variance") == "?sort=variance"
     assert ItemsView().sort_query("score") == "?order=up"
-    assert ItemsView(ascending=True).sort_query("score") == "?"
+    assert ItemsView(order="up").sort_query("score") == "?"
     assert ItemsView().sort_query("name") == "?sort=name&order=up"

@@ -1,7 +1,7 @@
 """Researchers' pages of the audit log, of a campaign and of the whole server."""
 
 from collections.abc import AsyncIterator
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts import log_query
 from app.accounts.guards import require_researcher
-from app.accounts.log_query import AuditLogFilter
+from app.accounts.log_query import AuditLogQuery
 from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, displayed_changes
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
@@ -19,83 +19,46 @@ from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 
-LogPageNumber = Annotated[int, Query(ge=1, le=10_000_000)]
 LogFileEnding = Literal["csv", "jsonl"]
-
-
-async def read_log_filter(
-    *,
-    who: Annotated[str, Query(max_length=200, description="Login name of the person.")] = "",
-    kind: Annotated[Literal["", *ACTION_KIND_TITLES], Query(description="Kind of change.")] = "",  # type: ignore[valid-type]
-    words: Annotated[
-        str, Query(max_length=200, description="Text within the subject, the old or the new values.")
-    ] = "",
-    since: Annotated[date | Literal[""], Query(description="The first day, in UTC.")] = "",
-    until: Annotated[date | Literal[""], Query(description="The last day, in UTC.")] = "",
-) -> AuditLogFilter:
-    """Return the filter that a form or a program asks for."""
-    return AuditLogFilter(None, who.strip(), kind, words.strip(), since or None, until or None)
-
-
-LogFilterQuery = Annotated[AuditLogFilter, Depends(read_log_filter)]
+LogQuery = Annotated[AuditLogQuery, Query()]
 
 
 @router.get("/log")
-async def server_log_page(
-    request: Request, connection: Transaction, log_filter: LogFilterQuery, page: LogPageNumber = 1
-) -> HTMLResponse:
-    return await render_log_page(request, connection, log_filter, page)
+async def server_log_page(request: Request, connection: Transaction, query: LogQuery) -> HTMLResponse:
+    return await render_log_page(request, connection, query)
 
 
 @router.get("/log.{ending}")
 async def export_server_log(
-    database: ReadingDatabase, log_filter: LogFilterQuery, ending: LogFileEnding, now: Now
+    database: ReadingDatabase, query: LogQuery, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
-    return log_download(database, log_filter, ending, "easel", now)
+    return log_download(database, query, None, "easel", ending, now=now)
 
 
 @router.get("/campaigns/{slug}/log")
-async def campaign_log_page(
-    request: Request, connection: Transaction, slug: str, log_filter: LogFilterQuery, page: LogPageNumber = 1
-) -> HTMLResponse:
-    campaign = await load_campaign_for_page(connection, slug)
-    return await render_log_page(request, connection, limit_log_to_campaign(campaign, log_filter), page, campaign)
+async def campaign_log_page(request: Request, connection: Transaction, slug: str, query: LogQuery) -> HTMLResponse:
+    return await render_log_page(request, connection, query, await load_campaign_for_page(connection, slug))
 
 
 @router.get("/campaigns/{slug}/log.{ending}")
 async def export_campaign_log(
-    connection: Transaction,
-    database: ReadingDatabase,
-    slug: str,
-    log_filter: LogFilterQuery,
-    *,
-    ending: LogFileEnding,
-    now: Now,
+    connection: Transaction, database: ReadingDatabase, slug: str, query: LogQuery, *, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
     campaign = await load_campaign_by_slug(connection, slug)
-    return log_download(database, limit_log_to_campaign(campaign, log_filter), ending, slug, now)
-
-
-def limit_log_to_campaign(campaign: Any, log_filter: AuditLogFilter) -> AuditLogFilter:
-    return AuditLogFilter(
-        campaign.id, log_filter.who, log_filter.kind, log_filter.words, log_filter.since, log_filter.until
-    )
+    return log_download(database, query, campaign.id, slug, ending, now=now)
 
 
 async def render_log_page(
-    request: Request, connection: Transaction, log_filter: AuditLogFilter, page_number: int, campaign: Any = None
+    request: Request, connection: Transaction, query: AuditLogQuery, campaign: Any = None
 ) -> HTMLResponse:
-    address = f"/admin/campaigns/{campaign.slug}/log" if campaign else "/admin/log"
-    query_fields = [
-        (name, value) for name in ("who", "kind", "words", "since", "until") if (value := getattr(log_filter, name))
-    ]
+    campaign_id, query_fields = campaign.id if campaign else None, query.query_fields(page=1)
     context = {
         "campaign": campaign,
-        "asked": log_filter,
-        "found": await log_query.load_log_page(connection, log_filter, page_number),
-        "people": await log_query.load_log_actor_names(connection, log_filter),
+        "asked": query,
+        "found": await log_query.load_log_page(connection, query, campaign_id),
+        "people": await log_query.load_log_actor_names(connection, campaign_id),
         "kinds": ACTION_KIND_TITLES,
-        "address": address,
+        "address": f"/admin/campaigns/{campaign.slug}/log" if campaign else "/admin/log",
         "kept": query_fields,
         "query": urlencode(query_fields),
         "said": describe_log_line,
@@ -106,11 +69,17 @@ async def render_log_page(
 
 
 def log_download(
-    database: ReadingDatabase, log_filter: AuditLogFilter, ending: LogFileEnding, name: str, now: datetime
+    database: ReadingDatabase,
+    query: AuditLogQuery,
+    campaign_id: int | None,
+    name: str,
+    ending: LogFileEnding,
+    *,
+    now: datetime,
 ) -> StreamingResponse:
     async def log_pieces() -> AsyncIterator[str]:
         async with open_snapshot(database) as connection:
-            table = log_query.log_export_table(connection, log_filter)
+            table = log_query.log_export_table(connection, query, campaign_id)
             async for piece in stream_table_text(table, ending, spreadsheet=False):
                 yield piece
 

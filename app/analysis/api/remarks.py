@@ -1,17 +1,17 @@
 """API route of comments and flags of annotators."""
 
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
-from app.analysis.pages.remarks import PageNumberQuery, RemarkFilterQuery
 from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Transaction, document_refusals
+from app.http.paging import Page
 from app.record import remarks
-from app.record.remarks import RemarksPage
+from app.record.remarks import RemarksQuery
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -42,29 +42,26 @@ class RemarkPageSchema(BaseModel):
     remarks: list[RemarkSchema]
 
     @classmethod
-    def from_page(cls, remarks_page: RemarksPage) -> Self:
+    def from_page(cls, remarks_page: Page[Any]) -> Self:
         """Return the reply of a page of remarks."""
         row_fields = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
         lines = [
             {name: getattr(row, row_fields.get(name, name)) for name in RemarkSchema.model_fields}
-            for row in remarks_page.lines
+            for row in remarks_page.rows
         ]
         return cls.model_validate({"total": remarks_page.total, "remarks": lines})
 
 
-RemarksPerPageQuery = Annotated[int, Query(ge=1, le=1000, description="Remarks of a page.")]
+class RemarksApiQuery(RemarksQuery):
+    """The query of a program, which chooses the length of a page, too."""
+
+    size: int = Field(default=100, ge=1, le=1000, description="Remarks of a page.")
 
 
 @router.get("/remarks", responses=document_refusals({404: "`campaign_not_found`"}))
 async def list_remarks(
-    connection: Transaction,
-    slug: str,
-    remark_filter: RemarkFilterQuery,
-    page_number: PageNumberQuery = 1,
-    size: RemarksPerPageQuery = 100,
+    connection: Transaction, slug: str, query: Annotated[RemarksApiQuery, Query()]
 ) -> RemarkPageSchema:
     """Return comments and flags of annotators, newest first; those of replaced answers are left out."""
     campaign = await load_campaign_by_slug(connection, slug)
-    return RemarkPageSchema.from_page(
-        await remarks.load_remarks_page(connection, campaign.id, remark_filter, page_number, size)
-    )
+    return RemarkPageSchema.from_page(await remarks.load_remarks_page(connection, campaign.id, query, query.size))

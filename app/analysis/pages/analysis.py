@@ -1,7 +1,7 @@
 """Routes of the analysis page and of downloads."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -18,7 +18,7 @@ from app.analysis.method_types import ExpectedRows
 from app.analysis.methods import is_about_annotators
 from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
 from app.analysis.result_types import MAX_CLASSES, Options
-from app.analysis.subgroups import MAX_GROUP_CHARACTERS, load_group_choices
+from app.analysis.subgroups import load_group_choices
 from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
 from app.database.campaign import load_campaign_for_page
 from app.designs.criteria import find_criterion
@@ -70,27 +70,7 @@ router = APIRouter(
     include_in_schema=False,
 )
 
-MethodNameQuery = Annotated[str, Query(max_length=100)]
-
-
-async def parse_analysis_view(
-    *,
-    one: MethodNameQuery = "",
-    other: MethodNameQuery = "",
-    classes: Annotated[int, Query(ge=2, le=MAX_CLASSES)] = 2,
-    baseline: Annotated[str, Query(max_length=1000)] = "",
-    criterion: CriterionNameQuery = "",
-    group: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS)] = "",
-    table: MethodNameQuery = "",
-    sort: Annotated[str, Query(max_length=MAX_GROUP_CHARACTERS + 20)] = "",
-    order: Literal["up", "down"] = "down",
-    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
-    search: Annotated[str, Query(max_length=200)] = "",
-) -> AnalysisView:
-    return AnalysisView(one, other, classes, baseline, criterion, group, table, sort, order, page, search.strip())
-
-
-AnalysisViewQuery = Annotated[AnalysisView, Depends(parse_analysis_view)]
+AnalysisViewQuery = Annotated[AnalysisView, Query()]
 
 
 @router.get("")

@@ -10,44 +10,24 @@ from app.accounts.guards import require_researcher
 from app.database.campaign import load_campaign_for_page
 from app.http.dependencies import Transaction, render_page
 from app.record import remarks
-from app.record.remarks import RemarkFilter, RemarkKind
+from app.record.remarks import RemarksQuery
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
 )
 
 
-async def parse_remark_filter(
-    *,
-    kind: Annotated[RemarkKind, Query(description="Empty: both.")] = "",
-    item: Annotated[str, Query(max_length=1000, description="Only this item, by your id.")] = "",
-    annotator: Annotated[str, Query(max_length=40, description="Only this annotator, such as A7.")] = "",
-    words: Annotated[str, Query(max_length=200, description="Words in the remark or in the item.")] = "",
-) -> RemarkFilter:
-    """Return the filter that a form or a program asks for."""
-    return RemarkFilter(kind, item.strip(), annotator.strip(), words.strip())
-
-
-RemarkFilterQuery = Annotated[RemarkFilter, Depends(parse_remark_filter)]
-PageNumberQuery = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
-
-
 @router.get("/remarks")
 async def show_remarks(
-    request: Request,
-    connection: Transaction,
-    slug: str,
-    remark_filter: RemarkFilterQuery,
-    page_number: PageNumberQuery = 1,
+    request: Request, connection: Transaction, slug: str, query: Annotated[RemarksQuery, Query()]
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
-    active_filters = [(name, value) for name, value in vars(remark_filter).items() if value]
+    active_filters = query.query_fields(page=1)
     context: dict[str, Any] = {
         "campaign": campaign,
-        "asked": remark_filter,
+        "asked": query,
         "kinds": remarks.REMARK_KIND_TITLES,
-        "found": await remarks.load_remarks_page(connection, campaign.id, remark_filter, page_number),
-        "per_page": remarks.REMARKS_PER_PAGE,
+        "found": await remarks.load_remarks_page(connection, campaign.id, query),
         "flagged": [] if active_filters else await remarks.load_flagged_items(connection, campaign.id),
         "kept": active_filters,
         "query": urlencode(active_filters),

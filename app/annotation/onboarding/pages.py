@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable
 from io import BytesIO, StringIO
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -23,6 +23,7 @@ from app.http.dependencies import (
     render_page,
     request_base_url,
 )
+from app.http.paging import Page
 from app.text.spreadsheets import guard_against_formula
 from app.uploads import ReadOptions, can_be_read
 
@@ -49,18 +50,13 @@ async def render_personal_links(
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
     count, used = await personal_links.count_personal_links(connection, campaign.id)
-    pages = max(1, -(-count // PEOPLE_PER_PAGE))
-    page_number = min(page_number, pages)
-    rows = await personal_links.list_personal_links(
-        connection, campaign.id, limit=PEOPLE_PER_PAGE, offset=(page_number - 1) * PEOPLE_PER_PAGE
-    )
+    page: Page[Any] = Page(page_number, PEOPLE_PER_PAGE, count)
+    rows = await personal_links.list_personal_links(connection, campaign.id, limit=page.size, offset=page.offset)
     base = request_base_url(request)
     links = [personal_links.personal_link_url(base, campaign.link_key, row.link) for row in rows]
     context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used": used}
     context |= {
-        "number": page_number,
-        "pages": pages,
-        "per_page": PEOPLE_PER_PAGE,
+        "page": page,
         "refusal": refusal,
         "most": personal_links.MAX_PERSONAL_LINKS,
     }

@@ -36,6 +36,7 @@ from app.http.dependencies import (
     is_script_request,
     render_page,
 )
+from app.http.paging import Page
 from app.imports import items, mark_checks, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
@@ -90,14 +91,9 @@ async def render_items_page(
     segments = (
         await load_segments_page(connection, criterion_view, page_number, segment) if campaign.segment_count else None
     )
-    page_number = 1 if segments else page_number
-    page_count = max(1, -(-campaign.item_count // LISTED_ITEMS_PER_PAGE))
-    page_number = min(page_number, page_count)
-    offset = (page_number - 1) * LISTED_ITEMS_PER_PAGE
-    total, rows = await item_list.load_uploaded_items_page(
-        connection, campaign.id, offset=offset, limit=LISTED_ITEMS_PER_PAGE
-    )
-    context = {"campaign": campaign, "total": total, "items": rows, "number": page_number, "pages": page_count}
+    page: Page[Any] = Page(1 if segments else page_number, LISTED_ITEMS_PER_PAGE, campaign.item_count)
+    total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=page.offset, limit=page.size)
+    context = {"campaign": campaign, "total": total, "items": rows, "page": page}
     limits: Settings = request.app.state.settings
     context |= {
         "refusal": refusal,

@@ -14,6 +14,7 @@ from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
 from app.database.campaign import load_campaign_for_page
 from app.designs.registry import design_of
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
+from app.http.paging import Page
 from app.quality import actions, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.listings import list_check_answers_of_annotator
@@ -59,15 +60,8 @@ async def annotators_page(
     number: AnnotatorPageNumber = 1,
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
-    total = await annotators.count_annotators(connection, campaign.id)
-    pages = max(1, -(-total // ANNOTATOR_ROWS_PER_PAGE))
-    number = min(number, pages)
-    list_options: dict[str, Any] = {
-        "sorting": sort,
-        "rising": rising,
-        "limit": ANNOTATOR_ROWS_PER_PAGE,
-        "offset": (number - 1) * ANNOTATOR_ROWS_PER_PAGE,
-    }
+    page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, await annotators.count_annotators(connection, campaign.id))
+    list_options: dict[str, Any] = {"sorting": sort, "rising": rising, "limit": page.size, "offset": page.offset}
     comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
@@ -79,10 +73,7 @@ async def annotators_page(
         "sort": sort,
         "rising": rising,
         "sortings": get_args(annotators.AnnotatorSort),
-        "total": total,
-        "number": number,
-        "pages": pages,
-        "per_page": ANNOTATOR_ROWS_PER_PAGE,
+        "page": page,
         "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
     }
     return render_page(request, "admin/annotators.html", context)
@@ -101,10 +92,9 @@ async def annotator_page(
     campaign = await load_campaign_for_page(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
-    pages = max(1, -(-line.answers // ANNOTATOR_ROWS_PER_PAGE))
-    number = min(number, pages)
+    page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
     answers = await annotators.list_answers_of_annotator(
-        connection, campaign, annotator_id, limit=ANNOTATOR_ROWS_PER_PAGE, offset=(number - 1) * ANNOTATOR_ROWS_PER_PAGE
+        connection, campaign, annotator_id, limit=page.size, offset=page.offset
     )
     context = {
         "campaign": campaign,
@@ -118,9 +108,7 @@ async def annotator_page(
         "words_of": ACTIONS_IN_LOG,
         "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
         "longest": MAX_REASON_CHARACTERS,
-        "number": number,
-        "pages": pages,
-        "per_page": ANNOTATOR_ROWS_PER_PAGE,
+        "page": page,
     }
     return render_page(request, "admin/annotator.html", context)
 

@@ -1,0 +1,64 @@
+"""Pages of long lists, and the query of an address that says what a page shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import urlencode
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+T = TypeVar("T")
+
+PageNumber = Annotated[int, Field(ge=1, le=10_000_000)]
+SearchWords = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A page of a list. A number beyond the last page means the last one.
+
+    Attributes:
+        number: Number of the page, from 1.
+        size: Most rows of a page.
+        total: Rows on all pages.
+        rows: The rows of this page.
+
+    """
+
+    number: int
+    size: int
+    total: int
+    rows: Sequence[T] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "number", min(self.number, self.count))
+
+    @property
+    def count(self) -> int:
+        """Number of pages, at least 1."""
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def offset(self) -> int:
+        """Number of rows on the pages before."""
+        return (self.number - 1) * self.size
+
+    @property
+    def last_place(self) -> int:
+        """Place of the last row in the whole list, from 1."""
+        return min(self.offset + self.size, self.total)
+
+
+class AddressQuery(BaseModel):
+    """Fields of the query of a page's address. A field that has its default is left out of addresses."""
+
+    model_config = ConfigDict(frozen=True)
+
+    def query_fields(self, **changes: Any) -> list[tuple[str, Any]]:
+        """Return the fields that differ from their defaults, after some changes."""
+        values = {name: changes.get(name, getattr(self, name)) for name in type(self).model_fields}
+        return [(name, value) for name, value in values.items() if value != type(self).model_fields[name].default]
+
+    def query(self, **changes: Any) -> str:
+        """Return the query string, after some changes."""
+        return "?" + urlencode(self.query_fields(**changes))
