@@ -18,7 +18,7 @@ def cache_results_by_size(function: Callable[[str], T]) -> Callable[[str], T]:
     `functools.lru_cache` limits the number of results, not their size: a thousand long texts are hundreds of megabytes.
     """
     cache: LRUCache[str, tuple[str, T]] = LRUCache(
-        MAX_CACHED_CHARACTERS, lambda text_and_result: sum(map(len, text_and_result))
+        MAX_CACHED_CHARACTERS, lambda cached_pair: len(cached_pair[0]) + len(cached_pair[1])
     )
 
     @cached(cache, key=lambda text: text, lock=Lock())

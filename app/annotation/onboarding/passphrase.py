@@ -5,13 +5,34 @@ It is stored in plain text, because the researcher must be able to look it up; i
 
 import hmac
 import unicodedata
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import text
 
 from app.annotation.onboarding.visit_progress import VisitedCampaign
-from app.annotation.platforms import passphrase_limit
+from app.annotation.platforms.rate_limit import (
+    ALLOWANCE_WINDOW,
+    AllowanceExhausted,
+    charge_allowances,
+    charge_statement,
+)
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver
-from app.errors import Forbidden, Invalid
+from app.database.session import Driver, execute_statement
+from app.errors import Forbidden, Invalid, TooManyAttempts
+
+MAX_GUESSES_PER_ADDRESS_AND_HOUR = 20
+MAX_GUESSES_PER_CAMPAIGN_AND_HOUR = 1_000
+ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # keys of the counts
+
+GUESS_SHARES_SQL = """
+    VALUES (CAST(:address AS bytea), CAST(:share AS interval)), (CAST(:all AS bytea), CAST(:share_of_all AS interval))
+"""
+CHARGE_GUESS = charge_statement(GUESS_SHARES_SQL)
+REFUND_GUESS = text(f"""
+    UPDATE visit_allowances SET full_at = full_at - guess.share FROM ({GUESS_SHARES_SQL}) AS guess (address, share)
+    WHERE campaign_id = :campaign AND visit_allowances.address = guess.address
+""")
 
 
 def is_same_passphrase(expected: str, entered: str) -> bool:
@@ -46,7 +67,33 @@ async def check_passphrase(
         return
     if entered is None:
         raise Invalid("Enter the passphrase that came with the link.", code="passphrase_missing")
-    await passphrase_limit.charge_guess(connection, campaign.id, visitor, now=now)
+    await charge_guess(connection, campaign.id, visitor, now=now)
     if not is_same_passphrase(settings.passphrase, entered):
         raise Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
-    await passphrase_limit.refund_guess(connection, campaign.id, visitor)
+    refund = guess_parameters(campaign.id, visitor)  # the guess was right
+    await execute_statement(connection, REFUND_GUESS, refund)
+
+
+def guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
+    """Return the counts of guesses from a visitor's address and on the campaign, and a guess's share of each."""
+    return {
+        "campaign": campaign_id,
+        "address": ADDRESS_KEY_PREFIX + visitor.address_hash,
+        "share": ALLOWANCE_WINDOW / MAX_GUESSES_PER_ADDRESS_AND_HOUR,
+        "all": CAMPAIGN_GUESSES_KEY,
+        "share_of_all": ALLOWANCE_WINDOW / MAX_GUESSES_PER_CAMPAIGN_AND_HOUR,
+    }
+
+
+async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
+    """Charge a guess before it is checked. Raises `TooManyAttempts` (details `retry_after_seconds`)."""
+    guess = guess_parameters(campaign_id, visitor)
+    try:
+        await charge_allowances(connection, CHARGE_GUESS, guess, 2, now=now)
+    except AllowanceExhausted as reason:
+        share: timedelta = guess["share_of_all" if guess["address"] in reason.charged else "share"]
+        raise TooManyAttempts(
+            "The passphrase was tried too often. Please wait a few minutes, then try again. If you have started "
+            "already, you can go on.",
+            retry_after_seconds=round(share.total_seconds()),
+        ) from None

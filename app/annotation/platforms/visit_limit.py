@@ -1,29 +1,29 @@
 """Limits on new visits by a campaign's open link, and on HITs held by people who have not touched them.
 
 A visitor with the link can come back under a new name any number of times, so new visits are counted per network
-address and per campaign. Each count is one row with a time: when the whole allowance is available again. A visit moves
-it by its share of an hour, and it may be at most an hour ahead (the generic cell rate algorithm of ATM networks). So
-the count is exact over any number of server processes, at a constant cost per visit.
+address and per campaign, per hour (see `rate_limit`).
 """
 
 import hmac
 import logging
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.platforms.rate_limit import (
+    ALLOWANCE_WINDOW,
+    AllowanceExhausted,
+    charge_allowances,
+    charge_statement,
+)
 from app.database.alerts import raise_alert
-from app.database.session import Driver, Record, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, fetch_rows
 from app.errors import TooManyVisits
 from app.settings import Settings
-
-ALLOWANCE_WINDOW = timedelta(hours=1)
 
 log = logging.getLogger(__name__)
 
@@ -32,30 +32,11 @@ REFUSED_VISITS_ADVICE = (
     "network address, raise “People from one network address” in the settings."
 )
 
-# The campaign's own row has an empty address; it is only charged if the network address is within its limit. The
-# statement also deletes rows that no longer count anything, and skips locked ones.
-CHARGE_VISIT = text("""
-    WITH share AS (
-        SELECT CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int)) AS of_one
-        FROM campaigns WHERE id = :campaign
-    ), passed AS (
-        DELETE FROM visit_allowances WHERE (campaign_id, address) IN (
-            SELECT campaign_id, address FROM visit_allowances WHERE full_at < :now AND address <> :address
-            AND address <> '' LIMIT 100 FOR UPDATE SKIP LOCKED)
-    ), here AS (
-        INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
-        SELECT :campaign, :address, CAST(:now AS timestamptz) + of_one FROM share
-        ON CONFLICT (campaign_id, address) DO UPDATE
-        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + (SELECT of_one FROM share)
-        WHERE v.full_at + (SELECT of_one FROM share) <= CAST(:full AS timestamptz)
-        RETURNING 1
-    )
-    INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
-    SELECT :campaign, '', CAST(:now AS timestamptz) + CAST(:share_of_all AS interval) FROM here
-    ON CONFLICT (campaign_id, address) DO UPDATE
-    SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + CAST(:share_of_all AS interval)
-    WHERE v.full_at + CAST(:share_of_all AS interval) <= CAST(:full AS timestamptz)
-    RETURNING 1
+# The campaign's own count has an empty address.
+CHARGE_VISIT = charge_statement("""
+    SELECT CAST(:address AS bytea), CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int))
+    FROM campaigns WHERE id = :campaign
+    UNION ALL SELECT '', CAST(:share_of_all AS interval)
 """)
 
 SELECT_NEXT_VISIT_TIME = text("""
@@ -92,10 +73,6 @@ class NextVisitTime(Record):
     room_at: datetime
 
 
-class AllowanceExhausted(Exception):
-    """The allowance of an address or of a campaign is used up."""
-
-
 @dataclass(frozen=True)
 class Visitor:
     """Origin of a visitor who only has the link: a keyed hash of the network address."""
@@ -113,21 +90,11 @@ class Visitor:
             "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
         }
         try:
-            async with connection.transaction():
-                await charge_visit_allowance(connection, visit | {"now": now, "full": now + ALLOWANCE_WINDOW})
+            await charge_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
             await count_refused_visit(connection, campaign_id, now=now)
             (soonest,) = await fetch_rows(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
             raise too_many_visits_error(soonest.room_at - ALLOWANCE_WINDOW - now) from None
-
-
-async def charge_visit_allowance(connection: Driver, visit: Mapping[str, Any]) -> None:
-    """Charge a visit. Raises `AllowanceExhausted`; the caller must then roll back.
-
-    Otherwise an address would be charged for a visit that the campaign's limit refused.
-    """
-    if await fetch_first_row(connection, CHARGE_VISIT, visit, Record) is None:
-        raise AllowanceExhausted
 
 
 async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:

@@ -108,7 +108,7 @@ async def render_items_page(
     context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": law_of(campaign).family.parameter_names}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
-    segment_id = segments.rows[0].segment.external_id if segments else None
+    segment_id = segments.page.rows[0].segment.external_id if segments else None
     context |= more_context | responses_form_context(request, campaign, ids, segment_id)
     context |= {"not_marked": marking_refusal, "design": design_of(campaign)}
     any_refusal = refusal or marking_refusal

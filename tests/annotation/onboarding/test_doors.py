@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from app.annotation.onboarding import passphrase
 from app.annotation.onboarding.passphrase import is_same_passphrase
-from app.annotation.platforms import passphrase_limit
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyAttempts
@@ -79,9 +79,9 @@ async def test_it_can_be_tried_so_often_from_one_address(client, engine, campaig
     address = f"/link/{campaign.link_key}"
     replies = [
         await client.post(address, data={"passphrase": "x"})
-        for _ in range(passphrase_limit.MAX_GUESSES_PER_ADDRESS_AND_HOUR + 1)
+        for _ in range(passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR + 1)
     ]
-    assert [reply.status_code for reply in replies] == [422] * passphrase_limit.MAX_GUESSES_PER_ADDRESS_AND_HOUR + [429]
+    assert [reply.status_code for reply in replies] == [422] * passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR + [429]
     assert int(replies[-1].headers["retry-after"]) > 0
     assert (await client.post(address, data={"passphrase": PASSPHRASE})).status_code == 429
     assert await people(engine) == 0
@@ -89,18 +89,18 @@ async def test_it_can_be_tried_so_often_from_one_address(client, engine, campaig
 
 async def test_right_ones_are_not_counted(client, engine, campaign):
     address = f"/link/{campaign.link_key}"
-    for _ in range(passphrase_limit.MAX_GUESSES_PER_ADDRESS_AND_HOUR + 5):
+    for _ in range(passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR + 5):
         assert (await client.post(address, data={"passphrase": PASSPHRASE, "enter": "1"})).status_code == 200
 
 
 async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
     visitor = app.state.visit_limiter.visitor_from_address("192.0.2.1")
     async with borrow_autocommit_driver(engine) as connection:
-        for _ in range(passphrase_limit.MAX_GUESSES_PER_ADDRESS_AND_HOUR):
-            await passphrase_limit.charge_guess(connection, campaign.id, visitor, now=NOW)
+        for _ in range(passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR):
+            await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW)
         with pytest.raises(TooManyAttempts):
-            await passphrase_limit.charge_guess(connection, campaign.id, visitor, now=NOW)
-        await passphrase_limit.charge_guess(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
+            await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW)
+        await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
 
 
 async def test_where_the_campaign_says_so_who_comes_from_a_platform_needs_none(client, engine, campaign):

@@ -1,0 +1,75 @@
+"""Rate limits by the generic cell rate algorithm (GCRA), exact over any number of server processes.
+
+A count is one row with a time: when the whole allowance of a window is available again. A use moves the time by its
+share of the window, and the time may be at most a window ahead. So a use costs the same however many there were.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import TextClause, text
+
+from app.database.session import Driver, Record, fetch_rows
+
+ALLOWANCE_WINDOW = timedelta(hours=1)
+
+
+class AllowanceExhausted(Exception):
+    """An allowance is used up. Nothing was charged; `charged` are the keys that had room."""
+
+    def __init__(self, charged: Collection[bytes]) -> None:
+        super().__init__()
+        self.charged = charged
+
+
+class ChargedKey(Record):
+    """Key of a count that was charged."""
+
+    address: bytes
+
+
+def charge_statement(shares_sql: str) -> TextClause:
+    """Return a statement that charges counts of :campaign if all have room.
+
+    It also deletes rows that no longer count anything, and skips locked ones.
+
+    Args:
+        shares_sql: SQL for rows with the key of a count, and the share of its window that a use takes.
+
+    """
+    return text(f"""
+        WITH shares (address, share) AS ({shares_sql}), passed AS (
+            DELETE FROM visit_allowances WHERE (campaign_id, address) IN (
+                SELECT campaign_id, address FROM visit_allowances
+                WHERE full_at < :now AND address NOT IN (SELECT address FROM shares)
+                LIMIT 100 FOR UPDATE SKIP LOCKED)
+        )
+        INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
+        SELECT :campaign, address, CAST(:now AS timestamptz) + share FROM shares
+        ON CONFLICT (campaign_id, address) DO UPDATE
+        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + (excluded.full_at - CAST(:now AS timestamptz))
+        WHERE greatest(v.full_at, CAST(:now AS timestamptz)) + (excluded.full_at - CAST(:now AS timestamptz))
+              <= CAST(:full AS timestamptz)
+        RETURNING address
+    """)
+
+
+async def charge_allowances(
+    connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
+) -> None:
+    """Charge all counts of a `charge_statement`, or none. Raises `AllowanceExhausted`.
+
+    Args:
+        connection: Connection of the request, in no transaction.
+        statement: The statement.
+        parameters: Its parameters, but for the times.
+        count: Number of counts.
+        now: The present time.
+
+    """
+    async with connection.transaction():
+        times = {"now": now, "full": now + ALLOWANCE_WINDOW}
+        rows = await fetch_rows(connection, statement, {**parameters, **times}, ChargedKey)
+        if len(rows) < count:
+            raise AllowanceExhausted([row.address for row in rows])  # rolls back what was charged
