@@ -1,36 +1,22 @@
 """Exports that need a fit: the scores of every method, and those that tables of the analysis declare."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from app.analysis.answer_kinds import refuse_unreadable_answers
-from app.analysis.fit_cache import FitCache
 from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
 from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables
 from app.analysis.result_types import Answers, Options
 from app.analysis.score_tables import all_scores_columns, all_scores_rows
 from app.analysis.scores import require_answers
+from app.exports.export_types import ExportRequest
 from app.text.table_formats import RowCells, TableStream
 
 FITTED_ROWS_PER_BATCH = 1_000
 EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
 
 
-@dataclass(frozen=True)
-class FitRequest:
-    """Request for a fit: the campaign, the criterion and the options."""
-
-    fits: FitCache
-    engine: AsyncEngine
-    slug: str
-    options: Options
-    criterion: str = ""
-
-
-def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[TableStream]]]:
+def fitted_export_openers() -> Mapping[str, Callable[[ExportRequest], Awaitable[TableStream]]]:
     """Return the functions that open exports that need a fit, by name."""
     return {ALL_SCORES_EXPORT.name: export_scores} | {
         one.name: partial(export_fitted_table, table_name=table, export=one)
@@ -38,7 +24,7 @@ def fitted_export_openers() -> Mapping[str, Callable[[FitRequest], Awaitable[Tab
     }
 
 
-async def export_scores(request: FitRequest) -> TableStream:
+async def export_scores(request: ExportRequest) -> TableStream:
     """Export one row per item, three columns per method: score and 95 % interval, empty if the method has none."""
     methods = (
         await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
@@ -70,7 +56,7 @@ def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) 
     require_answers(answers)
 
 
-async def export_fitted_table(request: FitRequest, table_name: str, export: MethodExport) -> TableStream:
+async def export_fitted_table(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
     """Export the rows that the export declares, else those of its table."""
     lazy_table = await (
         fit_export_rows(request, table_name, export.name, export.fit)
@@ -86,7 +72,7 @@ async def export_fitted_table(request: FitRequest, table_name: str, export: Meth
 
 
 async def fit_export_rows(
-    request: FitRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
+    request: ExportRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
 ) -> LazyTable:
     method = TABLE_METHODS[table_name]
     relevant_options = method.relevant_options(request.options)
@@ -102,7 +88,7 @@ async def fit_export_rows(
     )[1]
 
 
-async def fit_table_rows(request: FitRequest, table_name: str) -> LazyTable:
+async def fit_table_rows(request: ExportRequest, table_name: str) -> LazyTable:
     result_table = await request.fits.fit_table(
         request.engine, request.slug, table_name, request.options, criterion=request.criterion
     )

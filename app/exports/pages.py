@@ -20,8 +20,9 @@ from app.designs.design import Design
 from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
+from app.exports.export_types import ExportFile
 from app.exports.items import has_beta_posteriors
-from app.exports.registry import ExportFile, open_export
+from app.exports.registry import open_export
 from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, render_page
 from app.inference.online.law import Law
 from app.media import media_store as media

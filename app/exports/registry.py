@@ -7,33 +7,32 @@ platform's worker id: annotators appear under their pseudonyms. Assignments keep
 """
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts.settings import AlertSettings
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.annotation.onboarding.settings import VisitSettings
 from app.database.audit_log import load_changes_since_launch, log_change
-from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.database.tables import campaigns
 from app.designs.criteria import find_criterion
 from app.designs.field_flags import is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
 from app.exports.assignments import export_assignments
-from app.exports.fitted import FitRequest, fitted_export_openers
+from app.exports.export_types import Export, ExportFile, ExportRequest, Pieces, fitted_export, table_export
+from app.exports.fitted import fitted_export_openers
 from app.exports.items import export_easl_file, export_items, has_beta_posteriors
 from app.exports.remarks import export_remarks
 from app.exports.responses import export_responses
 from app.exports.segments import export_segments
 from app.exports.unanswered import export_unanswered_hits
 from app.exports.visits import export_visits
-from app.text.table_formats import EXPORT_MEDIA_TYPES, ExportFormat, TableStream, format_utc_time, stream_table_text
+from app.text.table_formats import ExportFormat, format_utc_time
 
 COLUMNS_WITHOUT_SETTING = (
     *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it must not be passed on
@@ -41,30 +40,6 @@ COLUMNS_WITHOUT_SETTING = (
     *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
     *("releases", "newest_plan"),
 )
-
-
-@dataclass(frozen=True)
-class ExportFile:
-    """A file to send, piece by piece.
-
-    Attributes:
-        slug: The campaign.
-        name: Name of the export.
-        extension: `csv`, `jsonl` or `json`.
-        chunks: Pieces of the text.
-        criterion: The criterion of the export, empty if it covers all of them.
-
-    """
-
-    slug: str
-    name: str
-    extension: str
-    chunks: AsyncGenerator[str, None]
-    criterion: str = ""
-
-    @property
-    def media_type(self) -> str:
-        return EXPORT_MEDIA_TYPES[self.extension]
 
 
 async def open_export(
@@ -78,20 +53,17 @@ async def open_export(
     options: Options = Options(),
     criterion: str = "",
 ) -> ExportFile:
-    """Open an export by name; settings are JSON and the `easl` file is CSV, whatever the format.
-
-    All refusals are raised before the first piece. The audit log records downloads of exports about single annotators.
+    """Open an export by name. All refusals are raised before the first piece.
 
     Args:
         engine: The database.
         slug: The campaign.
         export_name: One of `export_names`.
-        format_: Format of the file.
+        format_: Format of the file, unless the export has only one.
         spreadsheet: Whether to guard cells that spreadsheet programs would change.
         fits: Cache for exports that need a fit.
         options: Options of exports that need a fit.
-        criterion: Criterion of the `easl` file and of exports that need a fit; the first if empty. Other exports have
-            all.
+        criterion: Criterion of exports that have only one; the first if empty.
 
     Raises:
         NotFound: `campaign_not_found`, `criterion_not_found`, `export_not_found`.
@@ -101,52 +73,38 @@ async def open_export(
     """
     async with engine.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        settings_changes = await load_changes_since_launch(connection, campaign.id) if export_name == "settings" else ()
     criterion_view = find_criterion(campaign, criterion)
-    criterion_name = criterion_view.criterion_name if campaign.criteria else ""
-    if export_name == "settings":
-        return ExportFile(slug, export_name, "json", stream_one_text(format_settings_json(campaign, settings_changes)))
-    if export_name not in export_names() or format_ not in ("csv", "jsonl"):
+    export = registered_exports().get(export_name)
+    if export is None or format_ not in ("csv", "jsonl", export.only_format):
         raise NotFound(
             f"There is no export “{shorten_echo(export_name)}” as {format_}.",
             code="export_not_found",
             exports=[*export_names()],
         )
-    file_name = f"{export_name}-excel" if spreadsheet and format_ == "csv" else export_name
-    if open_table := fitted_export_openers().get(export_name):
-        table = await open_table(FitRequest(fits or FitCache(), engine, slug, options, criterion))
-        pieces = stream_table_text(table, format_, spreadsheet=spreadsheet)
-        return ExportFile(slug, file_name, format_, pieces, criterion_name)
-    if export_name in ("items", "easl") and campaign.status == "draft":
-        raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
-    if export_name == "segments" and not campaign.segment_count:
-        raise Conflict(f"The items of “{campaign.name}” are no systems, so there are no segments.", code="no_segments")
-    if export_name == "easl":
-        if not has_beta_posteriors(campaign):
-            raise Conflict(
-                f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
-                code="no_beta_posterior",
-            )
-        pieces = stream_table_from_snapshot(engine, criterion_view, export_easl_file, "csv", spreadsheet=spreadsheet)
-        return ExportFile(slug, file_name, "csv", pieces, criterion_name)
-    if export_name in EXPORTS_ABOUT_ANNOTATORS:
+    export.check(campaign)
+    if export.is_about_annotators:
         async with engine.begin() as connection:
             await log_change(connection, "people.downloaded", campaign, about=f"{export_name}.{format_}")
-    chunks = stream_table_from_snapshot(engine, campaign, TABLE_EXPORTS[export_name], format_, spreadsheet=spreadsheet)
-    return ExportFile(slug, file_name, format_, chunks)
+    format_ = export.only_format or format_
+    request = ExportRequest(
+        engine, campaign, criterion, criterion_view, format_, spreadsheet, fits or FitCache(), options
+    )
+    return ExportFile(
+        slug,
+        f"{export_name}-excel" if spreadsheet and format_ == "csv" else export_name,
+        format_,
+        await export.open(request),
+        criterion_view.criterion_name if export.has_one_criterion and campaign.criteria else "",
+    )
 
 
-async def stream_table_from_snapshot(
-    engine: AsyncEngine, campaign: Any, open_table: "TableOpener", format_: ExportFormat, *, spreadsheet: bool
-) -> AsyncGenerator[str, None]:
-    """Stream a table as text, from its own snapshot: a request's transaction ends before its reply is sent."""
-    async with open_snapshot(engine) as connection:
-        async for piece in stream_table_text(await open_table(connection, campaign), format_, spreadsheet=spreadsheet):
-            yield piece
+async def open_settings(request: ExportRequest) -> Pieces:
+    async def settings_pieces() -> Pieces:
+        async with request.engine.connect() as connection:
+            changes = await load_changes_since_launch(connection, request.campaign.id)
+        yield format_settings_json(request.campaign, changes)
 
-
-async def stream_one_text(text_: str) -> AsyncGenerator[str, None]:
-    yield text_
+    return settings_pieces()
 
 
 def format_settings_json(campaign: Row[Any], changes: Sequence[Row[Any]]) -> str:
@@ -166,20 +124,43 @@ def format_settings_json(campaign: Row[Any], changes: Sequence[Row[Any]]) -> str
     return json.dumps(facts, ensure_ascii=False, indent=2, default=format_utc_time) + "\n"
 
 
-TableOpener = Callable[[AsyncConnection, Any], Awaitable[TableStream]]
-TABLE_EXPORTS: dict[str, TableOpener] = {
-    "items": export_items,
-    "responses": export_responses,
-    "segments": export_segments,
-    "unanswered": export_unanswered_hits,
-    "assignments": export_assignments,
-    "visits": export_visits,
-    "remarks": export_remarks,
-    "easl": export_easl_file,
+def require_posteriors(campaign: Any) -> None:
+    if campaign.status == "draft":
+        raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
+
+
+def require_beta_posteriors(campaign: Any) -> None:
+    require_posteriors(campaign)
+    if not has_beta_posteriors(campaign):
+        raise Conflict(
+            f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
+            code="no_beta_posterior",
+        )
+
+
+def require_segments(campaign: Any) -> None:
+    if not campaign.segment_count:
+        raise Conflict(f"The items of “{campaign.name}” are no systems, so there are no segments.", code="no_segments")
+
+
+TABLE_EXPORTS: dict[str, Export] = {
+    "items": table_export(export_items, check=require_posteriors),
+    "responses": table_export(export_responses, is_about_annotators=True),
+    "segments": table_export(export_segments, check=require_segments),
+    "unanswered": table_export(export_unanswered_hits, is_about_annotators=True),
+    "assignments": table_export(export_assignments, is_about_annotators=True),
+    "visits": table_export(export_visits, is_about_annotators=True),
+    "remarks": table_export(export_remarks, is_about_annotators=True),
+    "easl": table_export(export_easl_file, check=require_beta_posteriors, has_one_criterion=True, only_format="csv"),
 }
-EXPORTS_ABOUT_ANNOTATORS = ("responses", "unanswered", "assignments", "visits", "remarks")
+
+
+def registered_exports() -> dict[str, Export]:
+    """Return all exports by name: tables, what the analysis declares, and the settings."""
+    fitted_exports = {name: fitted_export(open_table) for name, open_table in fitted_export_openers().items()}
+    return TABLE_EXPORTS | fitted_exports | {"settings": Export(open_settings, only_format="json")}
 
 
 def export_names() -> tuple[str, ...]:
     """Return the names of all exports."""
-    return (*TABLE_EXPORTS, *fitted_export_openers(), "settings")
+    return tuple(registered_exports())

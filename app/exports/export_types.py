@@ -1,0 +1,114 @@
+"""Types of exports: the file, the request for it, and the entry of the registry."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.analysis.fit_cache import FitCache
+from app.analysis.result_types import Options
+from app.database.bulk import open_snapshot
+from app.text.table_formats import EXPORT_MEDIA_TYPES, ExportFormat, TableStream, stream_table_text
+
+Pieces = AsyncGenerator[str, None]
+TableOpener = Callable[[AsyncConnection, Any], Awaitable[TableStream]]
+
+
+@dataclass(frozen=True)
+class ExportFile:
+    """A file to send, piece by piece.
+
+    Attributes:
+        slug: The campaign.
+        name: Name of the export.
+        extension: `csv`, `jsonl` or `json`.
+        chunks: Pieces of the text.
+        criterion: The criterion of the export, empty if it covers all of them.
+
+    """
+
+    slug: str
+    name: str
+    extension: str
+    chunks: Pieces
+    criterion: str = ""
+
+    @property
+    def media_type(self) -> str:
+        return EXPORT_MEDIA_TYPES[self.extension]
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Request for an export.
+
+    Attributes:
+        engine: The database.
+        campaign: The campaign.
+        criterion: Name of the chosen criterion; the first if empty.
+        criterion_view: The campaign by this criterion.
+        format: Format of the file.
+        spreadsheet: Whether to guard cells that spreadsheet programs would change.
+        fits: Cache for exports that need a fit.
+        options: Options of exports that need a fit.
+
+    """
+
+    engine: AsyncEngine
+    campaign: Any
+    criterion: str
+    criterion_view: Any
+    format: ExportFormat
+    spreadsheet: bool
+    fits: FitCache
+    options: Options
+
+    @property
+    def slug(self) -> str:
+        return str(self.campaign.slug)
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export of a campaign.
+
+    Attributes:
+        open: Returns the pieces of the file. It raises all refusals of a fit.
+        check: Raises the refusal for a campaign that has no such export.
+        is_about_annotators: True if it tells about single annotators. The audit log records its downloads.
+        has_one_criterion: True if it has only the chosen criterion.
+        only_format: The format of every file, whatever is asked for.
+
+    """
+
+    open: Callable[[ExportRequest], Awaitable[Pieces]]
+    check: Callable[[Any], None] = lambda _campaign: None
+    is_about_annotators: bool = False
+    has_one_criterion: bool = False
+    only_format: ExportFormat | None = None
+
+
+def table_export(open_table: TableOpener, **properties: Any) -> Export:
+    """Return an export of a table from a snapshot of its own: a request's transaction ends before its reply is sent."""
+
+    async def stream_table(request: ExportRequest) -> Pieces:
+        view = request.criterion_view if properties.get("has_one_criterion") else request.campaign
+        async with open_snapshot(request.engine) as connection:
+            table = await open_table(connection, view)
+            async for piece in stream_table_text(table, request.format, spreadsheet=request.spreadsheet):
+                yield piece
+
+    async def open_pieces(request: ExportRequest) -> Pieces:
+        return stream_table(request)
+
+    return Export(open_pieces, **properties)
+
+
+def fitted_export(open_fitted_table: Callable[[ExportRequest], Awaitable[TableStream]]) -> Export:
+    """Return an export that needs a fit, which is made when it is opened."""
+
+    async def open_pieces(request: ExportRequest) -> Pieces:
+        return stream_table_text(await open_fitted_table(request), request.format, spreadsheet=request.spreadsheet)
+
+    return Export(open_pieces, has_one_criterion=True)
