@@ -23,8 +23,8 @@ from app.alerts import mail, webhook
 from app.alerts.settings import deliverable_addresses
 from app.alerts.silence import raise_quiet_alerts
 from app.alerts.webhook import DeliveryFailed
+from app.background.process import run_in_daemon_thread
 from app.background.tasks import KeyedTasks
-from app.background.threads import run_in_daemon_thread
 from app.database.alerts import alert_sentence
 from app.settings import Settings
 

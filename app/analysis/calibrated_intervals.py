@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.load_answers import count_items_of_campaign, stream_judgment_batches
 from app.analysis.result_types import to_cell_rows
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver
-from app.database.open_items import is_judgeable_sql
+from app.database.campaign import is_judgeable_sql
 from app.database.session import driver_of
 from app.designs.design import Design
 from app.designs.registry import design_of

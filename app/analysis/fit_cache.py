@@ -24,7 +24,7 @@ from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Comparison, Options, ResultTable, Scores
 from app.analysis.scores import compare_scores
 from app.analysis.subgroups import answers_of_group
-from app.background.threads import run_in_daemon_thread
+from app.background.process import run_in_daemon_thread
 from app.database.bulk import open_snapshot
 from app.database.campaign import load_campaign_by_slug
 from app.designs.criteria import criterion_key, find_criterion

@@ -1,4 +1,4 @@
-"""Run work in a child process, because minutes of it in this one would make annotators wait for the interpreter.
+"""Run work in a child process, because minutes of it in this one would make annotators wait, or in a daemon thread.
 
 The process is forked from one that has imported everything and does nothing else; the first use starts that one.
 Cancelling the awaiting task kills the child process; so does the death of its parent.
@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -149,3 +150,22 @@ async def result_or_problem(work: Coroutine[Any, Any, Any]) -> tuple[Any, Portab
     except Exception as problem:  # noqa: BLE001  (raised in the awaiting task)
         away = isinstance(problem, DATABASE_ERRORS) and is_database_away(problem)
         return None, (ConnectionError if away else ProcessWorkFailed, format_redacted_traceback(problem), {})
+
+
+async def run_in_daemon_thread(work: Callable[[], T], name: str) -> T:
+    """Return the result of `work`, run in a daemon thread, so that a stop of the server does not wait for it.
+
+    `asyncio.to_thread` shares a few threads with all other work; this function uses none of them, so work that hangs
+    for seconds delays nothing else. The caller limits the number of such threads.
+    """
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as problem:  # noqa: BLE001  (raised where it is awaited)
+            future.set_exception(problem)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts.access import Access, visible_campaigns_condition
 from app.annotation.platforms.links import link_base
 from app.campaigns.lifecycle import lock_campaign_creation
-from app.database.experiment_tables import experiment_arms
+from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import Conflict, NotFound, shorten_echo
 

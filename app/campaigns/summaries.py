@@ -10,7 +10,7 @@ from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
 from app.accounts.roles import SEE_CAMPAIGN
 from app.database.campaign import HAS_PEOPLE_COLUMN, fetch_campaign_row, item_count_sql, load_campaign_by_slug
-from app.database.experiment_tables import experiment_arms
+from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 
 

@@ -6,8 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import item_count_sql
-from app.database.open_items import is_open_sql
+from app.database.campaign import is_open_sql, item_count_sql
 from app.database.session import driver_of
 from app.record.outputs import load_segments
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION

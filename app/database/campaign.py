@@ -10,11 +10,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raise_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
-from app.database.open_items import is_open_sql
 from app.database.session import IdRow, ServingConnections, fetch_first_row
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
+
+
+def is_judgeable_sql(posterior: str, *, unjudged_limit: str) -> str:
+    """Return SQL that is true if too few annotators were unable to judge the item to take it out of the pool."""
+    return f"{posterior}.unjudged < {unjudged_limit}"
+
+
+def is_open_sql(posterior: str, *, judgments_wanted: str, unjudged_limit: str) -> str:
+    """Return SQL that is true if an item is open: it lacks judgments, can be judged, and is not settled."""
+    is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
+    return f"{posterior}.judgments < {judgments_wanted} AND NOT {posterior}.settled AND {is_judgeable}"
+
 
 FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(finished_at AS text) AS occasion,
     '' AS about, 'Nothing is left to ask.' AS because FROM finished)"""

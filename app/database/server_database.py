@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database import embedded
 from app.database.migrate import require_newest_schema, schema_revision_on_connection, upgrade_schema
@@ -21,6 +21,10 @@ INSPECT_DATABASE = text("""
            current_setting('transaction_read_only') = 'on' AS read_only,
            has_database_privilege(current_database(), 'TEMPORARY') AS may_lease,
            current_database() AS name, current_user AS person, pg_backend_pid() AS session
+""")
+# A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first transaction id.
+RESET_RESTORED_TRANSACTION_IDS = text("""
+    UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
 """)
 FIND_BACKEND_PID = text("SELECT pg_backend_pid()")
 POOLER_PROBLEM_MESSAGE = (
@@ -120,3 +124,8 @@ async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:
             return bool(await other.scalar(FIND_BACKEND_PID) == backend_pid)
     except DATABASE_ERRORS as problem:  # other errors, such as no room for another connection, are no sign of a pooler
         return sqlstate_of(problem) in SHARED_SESSION_CODES
+
+
+async def reset_restored_transaction_ids(connection: AsyncConnection) -> None:
+    """Mark restored responses as older than everything that this database will write. Call before serving."""
+    await connection.execute(RESET_RESTORED_TRANSACTION_IDS)

@@ -10,6 +10,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 from app.database.schema import Time, metadata
@@ -52,4 +53,16 @@ campaign_links = Table(
     Column("made_by", Text, nullable=False),  # a login name
     Column("made_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "id"),
+)
+
+# Campaigns that are arms of an experiment with people.
+experiment_arms = Table(
+    "experiment_arms",
+    metadata,
+    Column("experiment", Text, nullable=False),  # for researchers: what commands call it
+    Column("arm", Text, nullable=False),
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("link_key", Text, nullable=False, index=True),  # for annotators: the same in all arms of an experiment
+    PrimaryKeyConstraint("experiment", "arm"),
+    UniqueConstraint("campaign_id"),
 )

@@ -18,7 +18,7 @@ from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.summaries import find_campaign_with_progress
 from app.database.bulk import open_snapshot
-from app.database.open_items import is_judgeable_sql
+from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence

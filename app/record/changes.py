@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.open_items import is_judgeable_sql
+from app.database.campaign import is_judgeable_sql
 from app.database.session import Record
 from app.record.posterior_storage import deciding_estimates_sql
 from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET

@@ -301,7 +301,7 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
 
 def test_a_process_that_ends_does_not_wait_for_a_fit():
     program = (
-        "import asyncio, time\nfrom app.background.threads import run_in_daemon_thread\n"
+        "import asyncio, time\nfrom app.background.process import run_in_daemon_thread\n"
         "async def main():\n"
         "    asyncio.create_task(run_in_daemon_thread(lambda: time.sleep(600), 'fit'))\n    await asyncio.sleep(0.1)\n"
         "asyncio.run(main())"

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
+from app.background.process import run_in_daemon_thread
 from app.background.tasks import KeyedTasks
-from app.background.threads import run_in_daemon_thread
 from app.errors import Conflict
 
 

@@ -19,7 +19,7 @@ from app.annotation.hits.assignment import (
 )
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
-from app.database.open_items import is_open_sql
+from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.registry import selection_rule, selection_settings

@@ -28,7 +28,7 @@ from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, 
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.open_items import is_open_sql
+from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, SharedParameters, execute_statement, fetch_first_row
 from app.designs.content import SourceAndReference
 from app.quality.checks import placed_checks_json

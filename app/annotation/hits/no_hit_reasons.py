@@ -12,8 +12,7 @@ from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_systems_hit
 from app.annotation.hits.hit_proposal import items_never_repeated
-from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement
-from app.database.open_items import is_open_sql
+from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.registry import selection_settings

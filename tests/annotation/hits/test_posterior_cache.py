@@ -11,7 +11,7 @@ from app.annotation.hits import campaign_index, submission
 from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
-from app.database.after_restore import reset_restored_transaction_ids
+from app.database.server_database import reset_restored_transaction_ids
 from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
 from app.selection.index import SelectionIndex
