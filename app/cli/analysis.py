@@ -136,7 +136,7 @@ def format_output_as_text(output: AnalysisOutput, width: int, *, has_explanation
         [
             *(
                 format_figure_table(output.table, width)
-                if has_number_columns(output.table)
+                if any(column.kind in ("count", "number") for column in output.table.columns)
                 else format_definition_list(output.table, width)
             )
         ],
@@ -148,10 +148,6 @@ def format_output_as_text(output: AnalysisOutput, width: int, *, has_explanation
         ],
     ]
     yield "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
-
-
-def has_number_columns(table: ResultTable) -> bool:
-    return any(column.kind in ("count", "number") for column in table.columns)
 
 
 def format_definition_list(table: ResultTable, width: int) -> Iterator[str]:

@@ -15,7 +15,7 @@ from jinja2.ext import Extension
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from app.errors import Refusal, pluralize
+from app.errors import pluralize
 from app.http.languages.catalogue import (
     ENGLISH,
     LANGUAGES,
@@ -84,17 +84,12 @@ def language_globals(language: str) -> dict[str, Any]:
         "language": language,
         "direction": text_direction(language),
         "ngettext": partial(translate_plural, language),
-        "refused": partial(translate_refusal_message, language),
+        "refused": lambda refusal: translate_refusal(language, refusal.code, refusal.message),
         "said": partial(translate, language),
         "decimal": partial(format_localized_number, language=language),
         "money": partial(format_money, language=language),
         "script_words": partial(script_translations_json, language),
     }
-
-
-def translate_refusal_message(language: str, refusal: Refusal) -> str:
-    """Return the message of a refusal in a language."""
-    return translate_refusal(language, refusal.code, refusal.message)
 
 
 @cache

@@ -17,7 +17,7 @@ from app.designs.content import MAX_FILE_NAME_CHARS
 from app.errors import Invalid, TooLarge, shorten_echo
 from app.media.content_types import detect_content_type
 from app.media.match_file_names import PathMatches, match_names_to_paths
-from app.uploads.containers import check_density
+from app.uploads.containers import check_density, is_user_file
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
@@ -26,7 +26,6 @@ MAX_FILES_IN_MEDIA_ZIP = 20_000
 MAX_MEDIA_ZIP_DIRECTORY_BYTES = 2**23  # `zipfile` reads all of it into memory
 ZIP_END_SIGNATURE, ZIP_END_BYTES = b"PK\x05\x06", 22  # without the comment, which has at most 64 KB
 ZIP64_LOCATOR_SIGNATURE, ZIP64_LOCATOR_BYTES = b"PK\x06\x07", 20  # precedes the end of zips with too many files
-SYSTEM_FILE_NAMES = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 ZIP_ENCRYPTED_FLAG = 1
 # Other types use as much memory as their headers ask for.
 ALLOWED_COMPRESSION_TYPES = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -141,18 +140,13 @@ def check_media_zip_directory(file: BinaryIO) -> None:
         )
 
 
-def is_user_zip_entry(entry: zipfile.ZipInfo) -> bool:
-    """Return whether a person put a file into the zip, and not their system."""
-    return not entry.is_dir() and not set(SYSTEM_FILE_NAMES) & set(entry.filename.replace("\\", "/").split("/"))
-
-
 def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
     """
     entry_by_path: dict[str, zipfile.ZipInfo] = {}
-    for entry in filter(is_user_zip_entry, archive.infolist()):
+    for entry in filter(is_user_file, archive.infolist()):
         path = safe_entry_path(entry)
         if path in entry_by_path:
             refuse_zip("media_twice", "is there twice.", path)

@@ -76,16 +76,12 @@ def format_json_lines(columns: Sequence[str], rows: Iterable[RowCells]) -> str:
 def format_csv_cell(cell: Any) -> str:
     """Return a cell as CSV: empty for None, numbers with all their digits, booleans and lists as JSON."""
     if isinstance(cell, str):
-        return quote_csv_text(cell) if NEEDS_CSV_QUOTES.search(cell) else cell
+        return '"' + cell.replace('"', '""') + '"' if NEEDS_CSV_QUOTES.search(cell) else cell
     if cell is None:
         return ""
     if isinstance(cell, datetime):
         return format_utc_time(cell)
     return format_csv_cell(json.dumps(cell, ensure_ascii=False)) if isinstance(cell, bool | list | dict) else str(cell)
-
-
-def quote_csv_text(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def format_utc_time(moment: datetime) -> str:
