@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import remarks
+from app.annotation.hits.answer_parameters import AnswerKey, response_parameters
 from app.annotation.hits.assignment import (
     DATABASE_TIME,
     HIT_BELONGS_TO_ASSIGNMENT,
@@ -31,8 +32,8 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
-from app.database.session import Driver, Record, SharedParameters, execute_statement, fetch_first_row, fetch_rows
-from app.designs.answer import Answer, Form, telemetry_json
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.designs.answer import Answer, Form
 from app.designs.criteria import (
     Submission,
     criterion_number,
@@ -41,7 +42,6 @@ from app.designs.criteria import (
     parse_criterion_answer,
     split_submission,
 )
-from app.designs.extra_json import extra_json
 from app.errors import Gone, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck, presented_numbers
@@ -184,37 +184,10 @@ class ExpiredHit(Record):
     one_hit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerKey(SharedParameters):
-    """Parameters of the statements that find the answered HIT: it belongs to the assignment's annotator."""
-
-    campaign: int
-    assignment: int
-    arrived_at: datetime | None
-    hit: int
-    now: datetime
-
-
 @dataclass(slots=True, kw_only=True)
 class LateAnswerParameters(HoldParameters):
     """Parameters of `CLOSE_EXPIRED_HIT`."""
 
-    now: datetime
-
-
-@dataclass(kw_only=True)
-class ResponseParameters:
-    """Columns of a new response, by the names of parameters."""
-
-    campaign: int
-    hit: int
-    annotator: int
-    source: str
-    items: Sequence[int]
-    values: Sequence[float]
-    segment: int | None
-    extra: str | None
-    telemetry: str | None
     now: datetime
 
 
@@ -396,24 +369,6 @@ async def store_submitted_answer(
     if stored.all_reached or is_item_dropped:
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": key.campaign, "now": key.now})
     return AnswerReceipt(key.hit, stored.seq)
-
-
-def response_parameters(
-    key: AnswerKey, hit: Any, answers: Sequence[Answer], values: Sequence[float]
-) -> ResponseParameters:
-    """Return the columns of a response to a HIT with one answer per criterion."""
-    return ResponseParameters(
-        campaign=key.campaign,
-        hit=key.hit,
-        annotator=hit.annotator_id,
-        source=answers[0].source,
-        items=hit.hit_items,
-        values=values,
-        segment=hit.segment,
-        extra=extra_json(hit, answers[0], hit.annotator_id),
-        telemetry=telemetry_json(answers, hit.hit_items),
-        now=key.now,
-    )
 
 
 def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:

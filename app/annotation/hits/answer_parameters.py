@@ -1,0 +1,55 @@
+"""Parameters of the statements that store an answer, whether it is the first to a HIT or replaces one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from app.database.session import SharedParameters
+from app.designs.answer import Answer, telemetry_json
+from app.designs.extra_json import extra_json
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKey(SharedParameters):
+    """Parameters of the statements that find the answered HIT: it belongs to the assignment's annotator."""
+
+    campaign: int
+    assignment: int
+    arrived_at: datetime | None
+    hit: int
+    now: datetime
+
+
+@dataclass(kw_only=True)
+class ResponseParameters:
+    """Columns of a new response, by the names of parameters."""
+
+    campaign: int
+    hit: int
+    annotator: int
+    source: str
+    items: Sequence[int]
+    values: Sequence[float]
+    segment: int | None
+    extra: str | None
+    telemetry: str | None
+    now: datetime
+
+
+def response_parameters(
+    key: AnswerKey, hit: Any, answers: Sequence[Answer], values: Sequence[float]
+) -> ResponseParameters:
+    """Return the columns of a response to a HIT with one answer per criterion."""
+    return ResponseParameters(
+        campaign=key.campaign,
+        hit=key.hit,
+        annotator=hit.annotator_id,
+        source=answers[0].source,
+        items=hit.hit_items,
+        values=values,
+        segment=hit.segment,
+        extra=extra_json(hit, answers[0], hit.annotator_id),
+        telemetry=telemetry_json(answers, hit.hit_items),
+        now=key.now,
+    )
