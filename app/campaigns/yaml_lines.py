@@ -2,8 +2,10 @@
 
 All plain words are read as texts, and the setting that gets a text interprets it. So `no` is a label for a setting that
 wants a label and False for a switch, and `12:30` or `1_0` do not become other numbers in another version of YAML. Only
-in
-rows of data, which have no settings, are plain words read as in JSON.
+in rows of data, which have no settings, are plain words read as in JSON.
+
+It reads PyYAML's events, not its nodes: nodes do not tell what had an anchor or a tag, the composer crashes on hundreds
+of thousands of levels, and the nodes of a large file keep Python's garbage collector busy for seconds.
 """
 
 import codecs
