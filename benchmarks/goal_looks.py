@@ -7,7 +7,6 @@ that of the processor, in seconds, with one thread.
 """
 
 import time
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from benchmarks.campaign_of import campaign_of
 
 SIZES = (10_000, 100_000, 1_000_000)
 GOALS = ("best", "threshold", "intervals", "halves")
@@ -36,7 +36,7 @@ def known(items: int, rng: np.random.Generator) -> ModeratedMeans:
 
 def seconds(goal: str, of: ModeratedMeans) -> float:
     settings = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
-    campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **settings)
+    campaign = campaign_of(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **settings)
     begun = time.process_time()
     goal_progress(campaign, of, of.mean)
     return time.process_time() - begun

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from app.designs.campaign import Campaign
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
@@ -27,10 +27,10 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
 from app.planning.forecast import DEFAULT_PLAN_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
-from app.selection.registry import SELECTION_RULES, selection_settings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.campaign_of import campaign_of
 
 ITEMS, N = 25, 5
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -75,7 +75,7 @@ def planned(row: Row, seed: int) -> Planned:
     people = HabitAnnotators(crowd.draw_habits(row.annotators, rng), rng.beta(2, 2, ITEMS))
     campaign = settings_of(row)
     mine = SimulatedCampaign(
-        SELECTION_RULES[campaign.rule], ONLINE_LAWS[row.law], selection_settings(campaign), LawParameters(), ITEMS, rng
+        campaign.rule, ONLINE_LAWS[row.law], campaign.selection_settings, LawParameters(), ITEMS, rng
     )
     for _ in range(row.before):
         mine.judge_each_item_once(people)
@@ -84,7 +84,7 @@ def planned(row: Row, seed: int) -> Planned:
     return Planned(needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.band)
 
 
-def settings_of(row: Row) -> Any:
+def settings_of(row: Row) -> Campaign:
     """The row of a campaign with this goal."""
     goal = {
         "goal": row.goal,
@@ -102,7 +102,7 @@ def settings_of(row: Row) -> Any:
     }
     asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": 4, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
-    return SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
+    return campaign_of(**goal, **asked, **line, leaders_as_companions=False)
 
 
 def needed(

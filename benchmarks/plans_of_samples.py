@@ -8,8 +8,7 @@ medians, the ends of their bands, and the seconds of one processor that a run to
 import sys
 import time
 from functools import partial
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from app.planning.forecast import DEFAULT_POPULATION
 from app.planning.goal_simulation import UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import POPULATIONS
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.campaign_of import campaign_of
 
 ITEMS, RUNS = 2_000, 5
 RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
@@ -50,7 +50,7 @@ def planned(row: Row, seed: int) -> Array:
     }
     asked |= {"repeat_items": True, "hits_per_annotator": None}
     line = {"best_items": row.best, "threshold": 50, "gamma": 0.1, "always_shown": [], "hits_per_iteration": None}
-    campaign: Any = SimpleNamespace(**goal, **asked, **line, leaders_as_companions=False)
+    campaign = campaign_of(**goal, **asked, **line, leaders_as_companions=False)
     known = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
     found = forecast_goal(campaign, known, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated)
     return np.array([*(each / ITEMS for each in found.band), (time.process_time() - begun) / RUNS])

@@ -42,7 +42,7 @@ from app.database import embedded, tables
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, driver_of
 from app.designs.design import Design
-from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import DESIGNS
 
 SECRET = secrets.token_hex(32)
 # All come from one address, and leave a HIT untouched when they go.
@@ -228,7 +228,7 @@ async def prepare(
         bearer = await create_api_token(
             connection, (await find_or_create_first_user(connection, now=NOW)).id, "bench", now=NOW
         )
-    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, design_of(campaign))
+    return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
 
 
 def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.campaign_of import campaign_of
 from benchmarks.goals import HardItems
 from benchmarks.plans import with_answers
 
@@ -103,7 +103,7 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     mine = SimulatedCampaign(
         SELECTION_RULES[row.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, np.random.default_rng([seed, 6])
     )
-    campaign = SimpleNamespace(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
+    campaign = campaign_of(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
     tally = Tally.empty(ITEMS)
     for hit in mine.generate_hits(people):
         tally = with_answers(tally, [hit])
@@ -135,7 +135,7 @@ class Releasing:
             SELECTION_RULES[self.rule], ONLINE_LAWS["easl"], asked, LawParameters(), ITEMS, drawing
         )
         self.tally = Tally.empty(ITEMS)
-        self.campaign = SimpleNamespace(goal=self.goal, when_reached=RELEASE_ITEMS, best_items=5, threshold=50, **PLAIN)
+        self.campaign = campaign_of(goal=self.goal, when_reached=RELEASE_ITEMS, best_items=5, threshold=50, **PLAIN)
 
     def learn(self, hits: Sequence[AnsweredHit]) -> Mask:
         """From more answers: which items are settled now."""

@@ -12,7 +12,6 @@ average.
 import sys
 from functools import partial
 from itertools import islice
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.campaign_of import campaign_of
 from benchmarks.stopping import PLAIN, meant
 
 ITEMS, ANNOTATORS, N, MOST, BEST = 40, 20, 5, 20, 5
@@ -58,7 +58,7 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     mine = SimulatedCampaign(
         SELECTION_RULES[GOALS[goal]], ONLINE_LAWS["easl-aware"], asking, LawParameters(), ITEMS, rng
     )
-    campaign = SimpleNamespace(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **SETTINGS)
+    campaign = campaign_of(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **SETTINGS)
     ends = [NEVER] * len(WAYS)
     hits = mine.generate_hits(people)
     list(islice(hits, ITEMS // N))

@@ -8,7 +8,7 @@ import pytest
 
 from app.campaigns.campaign_file import About, CampaignFile, ItemsOfFile
 from app.cli.commands import easel
-from app.designs.criteria import Criterion
+from app.designs.criteria_settings import CriterionSettings
 from app.designs.registry import DESIGNS
 from app.settings import Settings, environment_variable_name
 
@@ -95,5 +95,5 @@ def test_every_name_of_a_campaign_file_is_explained():
     assert documented_names("Names") == set(CampaignFile.model_fields)
     assert documented_names("items") == set(ItemsOfFile.model_fields)
     assert documented_names("about") == set(About.model_fields)
-    assert documented_names("criteria") == set(Criterion.__annotations__)
+    assert documented_names("criteria") == set(CriterionSettings.__annotations__)
     assert documented_names("design_settings") == {name for design in DESIGNS.values() for name in design.model_fields}

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from app.campaigns.lifecycle import apply_transition
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate

@@ -11,10 +11,10 @@ import pytest
 from app.analysis import scores
 from app.analysis.methods import SCORE_METHODS
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.http.templating import english_environment
 from app.quality.run_rules import scan_annotators
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.commands import outputs

@@ -12,9 +12,9 @@ from app.accounts.guards import require_program
 from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Database, Now, Transaction, client_network, document_refusals
 from app.http.paging import Page
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 

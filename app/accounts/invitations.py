@@ -15,6 +15,7 @@ from app.database.account_tables import users
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.database.sharing_tables import campaign_members, invitations
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Gone, Invalid, NotFound
 
 INVITATION_DAYS = 7
@@ -24,7 +25,7 @@ NEWCOMER_ROLE = "guest"  # role for the server of people invited to a campaign
 
 async def create_invitation(
     connection: AsyncConnection,
-    campaign: Row[Any] | None,
+    campaign: Campaign | None,
     role: str,
     words: str,
     *,
@@ -87,7 +88,7 @@ async def list_open_invitations(
     return (await connection.execute(statement.order_by(invitations.c.id))).all()
 
 
-async def delete_invitation(connection: AsyncConnection, campaign: Row[Any] | None, number: int) -> None:
+async def delete_invitation(connection: AsyncConnection, campaign: Campaign | None, number: int) -> None:
     """Withdraw an invitation. Raises `NotFound` (`invitation_not_found`) if it was used or is for another campaign."""
     is_of_campaign = invitations.c.campaign_id.is_not_distinct_from(campaign.id if campaign else None)
     statement = (

@@ -15,6 +15,7 @@ from app.database.account_tables import users
 from app.database.audit_log import log_change
 from app.database.sharing_tables import campaign_members
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 
 MEMBER_COLUMNS = campaign_members.c
@@ -54,7 +55,7 @@ def validate_member_role(role: str) -> str:
     return role
 
 
-async def add_member(connection: AsyncConnection, campaign: Row[Any], name: str, role: str, *, now: datetime) -> None:
+async def add_member(connection: AsyncConnection, campaign: Campaign, name: str, role: str, *, now: datetime) -> None:
     """Give a researcher of this server a role in a campaign.
 
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
@@ -74,7 +75,7 @@ async def add_member(connection: AsyncConnection, campaign: Row[Any], name: str,
 
 
 async def insert_member_if_new(
-    connection: AsyncConnection, campaign: Row[Any], user: Row[Any], role: str, *, now: datetime, invited: bool = False
+    connection: AsyncConnection, campaign: Campaign, user: Row[Any], role: str, *, now: datetime, invited: bool = False
 ) -> bool:
     """Make a researcher a member; return False if they are one already. `invited` says whether they accepted an
     invitation or were added by the researcher who acts.
@@ -101,12 +102,14 @@ async def raise_member_role(
             await set_member_role(connection, campaign, user.id, role)
 
 
-async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Row[Any] | None:
+async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Campaign | None:
     """Return a campaign by its id."""
-    return (await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))).one_or_none()
+    rows = await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))
+    columns = rows.mappings().one_or_none()
+    return None if columns is None else Campaign.from_columns(columns)
 
 
-async def set_member_role(connection: AsyncConnection, campaign: Row[Any], user_id: int, role: str) -> None:
+async def set_member_role(connection: AsyncConnection, campaign: Campaign, user_id: int, role: str) -> None:
     """Change a member's role, from their next request on and that of their programs.
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
@@ -121,7 +124,7 @@ async def set_member_role(connection: AsyncConnection, campaign: Row[Any], user_
     await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
 
 
-async def remove_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
+async def remove_member(connection: AsyncConnection, campaign: Campaign, user_id: int) -> None:
     """Remove a member from a campaign. Their role for the server stays.
 
     Raises `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
@@ -132,11 +135,11 @@ async def remove_member(connection: AsyncConnection, campaign: Row[Any], user_id
     await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
 
 
-def member_key_conditions(campaign: Row[Any], user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def member_key_conditions(campaign: Campaign, user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
 
 
-async def lock_member(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> Row[Any]:
+async def lock_member(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
     """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     locking_statement = statement.where(*member_key_conditions(campaign, user_id)).with_for_update(
@@ -148,7 +151,7 @@ async def lock_member(connection: AsyncConnection, campaign: Row[Any], user_id: 
     return row
 
 
-async def require_another_campaign_owner(connection: AsyncConnection, campaign: Row[Any], user_id: int) -> None:
+async def require_another_campaign_owner(connection: AsyncConnection, campaign: Campaign, user_id: int) -> None:
     """Raise `Conflict` (`last_owner`) if the campaign has no other owner. The rows are locked, so that of two owners
     who remove each other at once, one stays.
     """

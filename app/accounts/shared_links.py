@@ -15,13 +15,14 @@ from app.accounts.secrets import csrf_token_of_session, new_secret, secret_diges
 from app.database.audit_log import log_change
 from app.database.sharing_tables import campaign_links
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import NotFound
 
 LINK_VISITOR_NAME = "read-only link"  # shown instead of a login name
 
 
 async def create_shared_link(
-    connection: AsyncConnection, campaign: Row[Any], words: str, *, maker_name: str, now: datetime
+    connection: AsyncConnection, campaign: Campaign, words: str, *, maker_name: str, now: datetime
 ) -> str:
     """Create a link and return its secret; only the digest is stored. Raises `Invalid` (`note_invalid`)."""
     words, secret = validate_note(words), new_secret()
@@ -43,7 +44,7 @@ async def list_shared_links(connection: AsyncConnection, campaign_id: int) -> Se
     return (await connection.execute(statement.order_by(campaign_links.c.id))).all()
 
 
-async def delete_shared_link(connection: AsyncConnection, campaign: Row[Any], number: int) -> None:
+async def delete_shared_link(connection: AsyncConnection, campaign: Campaign, number: int) -> None:
     """Withdraw a link. Raises `NotFound` (`link_not_found`) if it was withdrawn already or is for another campaign."""
     conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == number
     row = (

@@ -13,10 +13,11 @@ from app.accounts.secrets import new_secret, secret_digest
 from app.accounts.users import load_login_name
 from app.database.account_tables import api_tokens
 from app.database.audit_log import log_change
-from app.database.campaign import campaign_not_found
 from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Invalid, NotFound, Unauthenticated
+from app.record.campaign import fetch_campaign
 
 MAX_TOKEN_NAME_CHARACTERS = 80
 TOKEN_USE_NOTED_MINUTES = 1  # uses are stored at most this often, so that reading costs no write
@@ -73,7 +74,7 @@ async def create_api_token(
     *,
     now: datetime,
     scopes: Sequence[str] = tuple(NEEDS_BY_SCOPE),
-    campaign: Row[Any] | None = None,
+    campaign: Campaign | None = None,
 ) -> str:
     """Create a token for a program and return it; for all campaigns unless one is given. Only its digest is stored.
 
@@ -104,18 +105,10 @@ async def create_api_token(
     return token
 
 
-async def find_campaign_for_token(connection: AsyncConnection, access: Access, slug: str) -> Row[Any]:
+async def find_campaign_for_token(connection: AsyncConnection, access: Access, slug: str) -> Campaign:
     """Return a campaign that the researcher may see. Raises `NotFound` (`campaign_not_found`)."""
-    row = (
-        await connection.execute(
-            select(campaigns).where(
-                campaigns.c.slug == slug, campaigns.c.rehearsal_of.is_(None), visible_campaigns_condition(access)
-            )
-        )
-    ).one_or_none()
-    if row is None:
-        raise campaign_not_found(slug)
-    return row
+    conditions = campaigns.c.rehearsal_of.is_(None), visible_campaigns_condition(access)
+    return await fetch_campaign(connection, select(campaigns).where(*conditions), slug, Campaign)
 
 
 async def list_campaigns_for_token(connection: AsyncConnection, access: Access) -> Sequence[Row[Any, Any]]:

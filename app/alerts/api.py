@@ -9,8 +9,8 @@ from app.accounts.guards import require_program
 from app.alerts import listings
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Now, RowId, Transaction, document_refusals
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/alerts",

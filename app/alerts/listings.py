@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.account_tables import alert_messages, alerts
 from app.database.alerts import alert_sentence
 from app.database.audit_log import log_change
+from app.designs.campaign import Campaign
 from app.errors import NotFound
 
 MAX_ALERTS_SHOWN = 50
@@ -23,7 +24,7 @@ async def list_alerts(connection: AsyncConnection, campaign_id: int, *, seen: bo
 
 
 async def mark_alert_seen(
-    connection: AsyncConnection, campaign: Row[Any], alert_id: int, *, user_name: str, now: datetime
+    connection: AsyncConnection, campaign: Campaign, alert_id: int, *, user_name: str, now: datetime
 ) -> None:
     """Mark an alert as seen. If it was seen before, the first person stays. Raises `NotFound` (`alert_not_found`)."""
     is_alert = alerts.c.campaign_id == campaign.id, alerts.c.id == alert_id

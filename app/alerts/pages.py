@@ -10,8 +10,8 @@ from app.alerts.settings import undeliverable_addresses
 from app.alerts.webhook import webhook_signing_key
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
-from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.http.dependencies import AppSettings, Now, RowId, Transaction, render_page
+from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False

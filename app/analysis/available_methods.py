@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,8 +11,9 @@ from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, Tab
 from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables, tables_by_section
 from app.analysis.result_types import Answers, Options, ResultTable, Scores
 from app.annotation.onboarding.entry_questions import questions_with_choices
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, can_law_read
 
 
@@ -86,29 +86,31 @@ def methods_for_design(design: Design, items_per_hit: int | None = None) -> Avai
     return AvailableMethods(scores, tables, class_count, bool(design.always_shown), design.default_method)
 
 
-async def load_available_methods(connection: AsyncConnection, campaign: Any) -> AvailableMethods:
+async def load_available_methods(connection: AsyncConnection, criterion: Criterion[Campaign]) -> AvailableMethods:
     """Return what a campaign's design supports, without tables that need columns which no item has.
 
     If an item is in every HIT, all others are compared with it, whatever their columns.
     """
-    design = design_of(campaign)
-    available = methods_for_design(design, campaign.items_per_hit)
-    if not campaign.segment_count:
+    design = criterion.design
+    available = methods_for_design(design, criterion.campaign.items_per_hit)
+    if not criterion.campaign.segment_count:
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_systems}
         )
-    if not campaign.criteria:
+    if not criterion.campaign.has_criteria:
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_criteria}
         )
-    if not questions_with_choices(campaign.questions):
+    if not questions_with_choices(criterion.campaign.questions):
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_groups}
         )
     if design.always_shown:
         return available
     needs = {table.required_columns for table in available.tables.values() if table.required_columns}
-    missing_columns = {columns for columns in needs if not await has_item_with_columns(connection, campaign, columns)}
+    missing_columns = {
+        columns for columns in needs if not await has_item_with_columns(connection, criterion.campaign, columns)
+    }
     return replace(
         available,
         tables={name: one for name, one in available.tables.items() if one.required_columns not in missing_columns},

@@ -12,8 +12,9 @@ from app.analysis.result_types import to_cell_rows
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver
 from app.database.campaign import is_judgeable_sql
 from app.database.session import driver_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.goals.estimates import GoalEstimates, GoalEvidence
@@ -22,7 +23,6 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
-from app.record.campaign_law import law_of
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition
 
@@ -42,7 +42,7 @@ class CalibratedEvidence:
         """Sums of the judgments."""
         return self.evidence.tally
 
-    async def estimate_goal(self, campaign: Any) -> GoalEstimates:
+    async def estimate_goal(self, campaign: Campaign) -> GoalEstimates:
         """Return the estimates by which the goal is measured. Runs in a thread; the first time takes up to a second."""
         return await asyncio.to_thread(self.evidence.goal_estimates, campaign, self.intervals)
 
@@ -66,30 +66,34 @@ def calibrated_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
 
 
 async def load_calibrated_evidence(
-    connection: AsyncConnection, campaign: Any, previous: CalibratedEvidence | None = None, *, law: Law | None = None
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    previous: CalibratedEvidence | None = None,
+    *,
+    law: Law | None = None,
 ) -> CalibratedEvidence:
     """Return the evidence as of now. Takes some microseconds a judgment, in a thread.
 
     Args:
         connection: A snapshot.
-        campaign: Row of the campaign, or view of one criterion.
+        criterion: The criterion.
         previous: Earlier evidence; its judgments are not read again.
         law: Update law that reads the judgments, None for the campaign's own.
 
     """
     if previous is not None and not previous.tally.judgments.any():
         previous = None  # before the launch there may be more items since
-    now, first, since = await poll_changes(connection, campaign.id, previous.watermark if previous else None)
+    now, first, since = await poll_changes(connection, criterion.campaign.id, previous.watermark if previous else None)
     if previous is None or since is None:
-        count = await count_items_of_campaign(connection, campaign.id)
-        evidence, after = GoalEvidence.empty(law or law_of(campaign), count), 0
+        count = await count_items_of_campaign(connection, criterion.campaign.id)
+        evidence, after = GoalEvidence.empty(law or criterion.law, count), 0
     elif first is None:
         return replace(previous, watermark=now)
     else:
         evidence, after = previous.evidence, first - 1
-    design = design_of(campaign)
+    design = criterion.design
     if design.is_ordered:  # else there are no means
-        async for rows in stream_judgment_batches(connection, campaign, after_seq=after, since_watermark=since):
+        async for rows in stream_judgment_batches(connection, criterion, after_seq=after, since_watermark=since):
             evidence = await asyncio.to_thread(add_judgments_to_evidence, evidence, rows, design)
     return CalibratedEvidence(evidence, await asyncio.to_thread(moderate_means, evidence.tally), now)
 
@@ -109,7 +113,7 @@ FIND_POSTERIOR_SCORES = f"""
 """
 
 
-async def load_goal_item_scores(connection: AsyncConnection, campaign: Any) -> tuple[Integers, Array]:
+async def load_goal_item_scores(connection: AsyncConnection, campaign: Campaign) -> tuple[Integers, Array]:
     """Return the numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
     columns = await fetch_arrays_on_driver(

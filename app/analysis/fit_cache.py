@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from cachetools import LRUCache
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated_intervals
@@ -26,12 +25,13 @@ from app.analysis.scores import compare_scores
 from app.analysis.subgroups import answers_of_group
 from app.background.process import run_in_daemon_thread
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
-from app.designs.criteria import criterion_key, find_criterion
+from app.designs.campaign import Campaign, criterion_key
+from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ratings.moderated_means import ModeratedMeans
+from app.record.campaign import load_campaign_by_slug
 from app.record.changes import Watermark, poll_changes
 
 MAX_CACHED_CAMPAIGNS = 5  # each criterion of one counts as one
@@ -50,7 +50,7 @@ class CampaignFits:
     unchanged and nothing was written since the watermark.
     """
 
-    campaign: Row[Any]
+    campaign: Campaign
     watermark: Watermark
     answers: Answers
     available_methods: AvailableMethods
@@ -183,17 +183,15 @@ class FitCache:
         """Return the fits as of now. Answers are read only if they changed, and once for all concurrent callers."""
         async with self.open_reader(engine) as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            criterion_view = find_criterion(campaign, criterion)
-            campaign_fits = self.campaign_fits.get(criterion_key(criterion_view))
+            chosen = campaign.find_criterion(criterion)
+            campaign_fits = self.campaign_fits.get(criterion_key(chosen))
             now, first, _ = await poll_changes(
                 connection, campaign.id, campaign_fits.watermark if campaign_fits else None
             )
             if campaign_fits is None or campaign_fits.campaign != campaign or first is not None:
-                answers = await stored.load_campaign_answers(connection, criterion_view)
-                campaign_fits = CampaignFits(
-                    campaign, now, answers, await load_available_methods(connection, criterion_view)
-                )
-                self.campaign_fits[criterion_key(criterion_view)] = campaign_fits
+                answers = await stored.load_campaign_answers(connection, chosen)
+                campaign_fits = CampaignFits(campaign, now, answers, await load_available_methods(connection, chosen))
+                self.campaign_fits[criterion_key(chosen)] = campaign_fits
             campaign_fits.watermark = now
             return campaign_fits
 
@@ -203,16 +201,20 @@ class FitCache:
         async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
 
-    async def load_calibrated_intervals(self, connection: AsyncConnection, campaign: Any) -> ModeratedMeans:
+    async def load_calibrated_intervals(
+        self, connection: AsyncConnection, criterion: Criterion[Campaign]
+    ) -> ModeratedMeans:
         """Return the calibrated intervals as of now, reading only new answers from an `open_reader`."""
-        return (await self.load_calibrated_evidence(connection, campaign)).intervals
+        return (await self.load_calibrated_evidence(connection, criterion)).intervals
 
-    async def load_calibrated_evidence(self, connection: AsyncConnection, campaign: Any) -> CalibratedEvidence:
+    async def load_calibrated_evidence(
+        self, connection: AsyncConnection, criterion: Criterion[Campaign]
+    ) -> CalibratedEvidence:
         """Return the calibrated evidence as of now, as `load_calibrated_intervals` does."""
         evidence = await calibrated_intervals.load_calibrated_evidence(
-            connection, campaign, self.calibrated_evidence.get(criterion_key(campaign))
+            connection, criterion, self.calibrated_evidence.get(criterion_key(criterion))
         )
-        self.calibrated_evidence[criterion_key(campaign)] = evidence
+        self.calibrated_evidence[criterion_key(criterion)] = evidence
         return evidence
 
     async def get_or_fit(

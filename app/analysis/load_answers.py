@@ -13,11 +13,11 @@ from app.analysis.result_types import Answers, AnyArray
 from app.annotation.onboarding.entry_questions import questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.database.bulk import NumberColumn
-from app.designs.criteria import criterion_number, criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.designs.design import Design
 from app.designs.unjudged import UNJUDGED_KEY
 from app.inference.ground.arrays import Array
-from app.record.campaign_law import law_of, law_parameters
 from app.record.changes import Watermark
 from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_columns
 
@@ -56,7 +56,7 @@ COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
 """)
 
 
-async def has_answers(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+async def has_answers(connection: AsyncConnection, campaign: Campaign) -> bool:
     """Return whether the campaign has an answer."""
     statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
@@ -66,81 +66,85 @@ async def count_items_of_campaign(connection: AsyncConnection, campaign_id: int)
     return int((await connection.execute(COUNT_ITEMS_OF_CAMPAIGN, {"campaign": campaign_id})).scalar_one())
 
 
-async def count_items_and_annotators(connection: AsyncConnection, campaign: Row[Any], max_annotators: int) -> Row[Any]:
+async def count_items_and_annotators(connection: AsyncConnection, campaign: Campaign, max_annotators: int) -> Row[Any]:
     """Return the number of items, and of annotators up to `max_annotators`."""
     return (
         await connection.execute(COUNT_ITEMS_AND_ANNOTATORS, {"campaign": campaign.id, "most": max_annotators})
     ).one()
 
 
-async def has_item_with_columns(connection: AsyncConnection, campaign: Row[Any], columns: Sequence[str]) -> bool:
+async def has_item_with_columns(connection: AsyncConnection, campaign: Campaign, columns: Sequence[str]) -> bool:
     """Return whether an item has all of these columns."""
     return bool(await connection.scalar(HAS_ITEM_WITH_COLUMNS, {"campaign": campaign.id, "columns": [*columns]}))
 
 
-async def load_campaign_answers(connection: AsyncConnection, campaign: Any) -> Answers:
-    """Return all answers by the criterion of the campaign's view; `connection` is a snapshot.
+async def load_campaign_answers(connection: AsyncConnection, criterion: Criterion[Campaign]) -> Answers:
+    """Return all answers by a criterion; `connection` is a snapshot.
 
     Memory: 32 bytes per judgment, 8 more for each of several criteria, and the items' texts.
     """
-    parameters = {"campaign": campaign.id}
+    parameters = {"campaign": criterion.campaign.id}
     items: list[Row[Any]] = []
-    item_stream = await connection.stream(
-        FIND_ITEMS_WITH_POSTERIORS, parameters | {"criterion": criterion_number(campaign)}
-    )
+    item_stream = await connection.stream(FIND_ITEMS_WITH_POSTERIORS, parameters | {"criterion": criterion.number})
     async for rows in item_stream.partitions(ITEM_ROWS_PER_BATCH):
         items += rows
     annotators = {row.id: row for row in await connection.execute(FIND_NAMED_ANNOTATORS, parameters)}
     unjudged = None
-    if campaign.cannot_be_judged:
+    if criterion.campaign.cannot_be_judged:
         unjudged = {
             row.annotator_id: row.items for row in await connection.execute(COUNT_UNJUDGED_BY_ANNOTATOR, parameters)
         }
-    pieces = [piece async for piece in stream_judgment_batches(connection, campaign)]
-    answers = await asyncio.to_thread(assemble_answers, campaign, items, annotators, pieces, unjudged)
-    profile_answers = await load_entry_answers(connection, campaign.id) if campaign.questions else {}
+    pieces = [piece async for piece in stream_judgment_batches(connection, criterion)]
+    answers = await asyncio.to_thread(assemble_answers, criterion, items, annotators, pieces, unjudged)
+    profile_answers = (
+        await load_entry_answers(connection, criterion.campaign.id) if criterion.campaign.questions else {}
+    )
     profile_by_pseudonym = {annotators[number].pseudonym: given for number, given in profile_answers.items()}
     answers_by_question = {
         question.name: [profile_by_pseudonym.get(pseudonym, {}).get(question.name) for pseudonym in answers.annotators]
-        for question in questions_with_choices(campaign.questions)
+        for question in questions_with_choices(criterion.campaign.questions)
     }
     return replace(
         answers,
-        scores_by_criterion=await load_scores_by_criterion(connection, campaign, answers),
+        scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
         profile_answers=answers_by_question,
     )
 
 
-async def load_scores_by_criterion(connection: AsyncConnection, campaign: Any, answers: Answers) -> dict[str, Array]:
+async def load_scores_by_criterion(
+    connection: AsyncConnection, criterion: Criterion[Campaign], answers: Answers
+) -> dict[str, Array]:
     """Return the scores of the same judgments by each criterion, by name.
 
     An annotator who cannot judge an item gives no score by any criterion.
     """
     scores: dict[str, Array] = {}
-    for criterion_view in criterion_views(campaign) if campaign.criteria else ():
-        if criterion_view.criterion == criterion_number(campaign):
-            scores[criterion_view.criterion_name] = answers.score
+    for other in criterion.campaign.criteria if criterion.campaign.has_criteria else ():
+        if other.number == criterion.number:
+            scores[other.name] = answers.score
             continue
-        values = [piece["value"] async for piece in stream_judgment_batches(connection, criterion_view)]
-        scores[criterion_view.criterion_name] = await asyncio.to_thread(
-            criterion_points, criterion_view, values, answers
-        )
+        values = [piece["value"] async for piece in stream_judgment_batches(connection, other)]
+        scores[other.name] = await asyncio.to_thread(criterion_points, other.design, values, answers)
     return scores
 
 
-def criterion_points(criterion_view: Any, value_batches: Sequence[Array], answers: Answers) -> Array:
+def criterion_points(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
     """Return the values of all judgments by another criterion, in points."""
-    return design_of(criterion_view).to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
+    return design.to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 
 async def stream_judgment_batches(
-    connection: AsyncConnection, campaign: Any, *, after_seq: int = 0, since_watermark: Watermark | None = None
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    *,
+    after_seq: int = 0,
+    since_watermark: Watermark | None = None,
 ) -> AsyncIterator[dict[str, NumberColumn]]:
-    """Stream the judgments of responses by the criterion of the campaign's view.
+    """Stream the judgments of responses by a criterion.
 
     Args:
         connection: A snapshot.
-        campaign: View of the campaign by one criterion.
+        criterion: The criterion.
         after_seq: Number of the response after which to start.
         since_watermark: Watermark after which responses were written; None for all.
 
@@ -148,15 +152,17 @@ async def stream_judgment_batches(
     query: dict[str, Any] = {
         "since": since_watermark,
         "limit": ANSWERED_HITS_PER_BATCH,
-        "criterion": criterion_number(campaign),
+        "criterion": criterion.number,
     }
-    while len((batch := await load_judgment_columns(connection, campaign.id, after=after_seq, **query))["seq"]):
+    while len(
+        (batch := await load_judgment_columns(connection, criterion.campaign.id, after=after_seq, **query))["seq"]
+    ):
         yield batch
         after_seq = int(batch["seq"][-1])
 
 
 def assemble_answers(
-    campaign: Any,
+    criterion: Criterion[Campaign],
     items: Sequence[Row[Any]],
     annotators: Mapping[int, Row[Any]],
     judgment_batches: Sequence[Mapping[str, AnyArray]],
@@ -165,7 +171,7 @@ def assemble_answers(
     """Return `Answers` from rows of items and judgments in long form.
 
     Args:
-        campaign: View of the campaign by one criterion.
+        criterion: The criterion.
         items: Rows of all items.
         annotators: Names and pseudonyms by row id.
         judgment_batches: Columns of judgments, batch by batch.
@@ -181,8 +187,8 @@ def assemble_answers(
     }
     seq, hit = np.unique(columns["seq"], return_inverse=True)
     annotator_ids, annotator = np.unique(columns["annotator"], return_inverse=True)
-    design = design_of(campaign)
-    family, launched = law_of(campaign).family, bool(items) and items[0].state is not None
+    design = criterion.design
+    family, launched = criterion.law.family, bool(items) and items[0].state is not None
     return Answers(
         seq=seq,
         hit=hit,
@@ -192,7 +198,7 @@ def assemble_answers(
         value=columns["value"],
         value_kind=design.value_kind,
         classes=design.classes,
-        always_shown=campaign.always_shown,
+        always_shown=criterion.campaign.always_shown,
         compares_pairs=design.compares_pairs,
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
@@ -200,11 +206,11 @@ def assemble_answers(
         segments=[row.segment for row in items],
         annotators=[annotators[number].pseudonym for number in annotator_ids.tolist()],
         names=[annotators[number].name for number in annotator_ids.tolist()],
-        law=campaign.update_law,
+        law=criterion.campaign.update_law,
         prior=family.stack_states([row.prior or family.default_prior for row in items]),
         state=family.stack_states([row.state for row in items]) if launched else None,
-        parameters=law_parameters(campaign),
-        seed=campaign.seed,
+        parameters=criterion.law_parameters,
+        seed=criterion.campaign.seed,
         unjudged_counts=None
         if unjudged_counts is None
         else np.array([unjudged_counts.get(id_, 0) for id_ in annotator_ids.tolist()], np.intp),

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.result_types import Answers
 from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import NotFound, join_names, shorten_echo
 
 MAX_GROUP_CHARACTERS = MAX_ENTRY_ANSWER_CHARACTERS + 50  # characters
@@ -81,13 +82,13 @@ def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> 
     ]
 
 
-async def load_group_choices(connection: AsyncConnection, campaign: Any) -> list[tuple[str, str]]:
+async def load_group_choices(connection: AsyncConnection, criterion: Criterion[Campaign]) -> list[tuple[str, str]]:
     """Return the groups that can be chosen on a page, with their names."""
-    if not campaign.questions:
+    if not criterion.campaign.questions:
         return []
-    profile_answers = (await load_entry_answers(connection, campaign.id)).values()
+    profile_answers = (await load_entry_answers(connection, criterion.campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
-    for name in [question.name for question in questions_with_choices(campaign.questions)]:
+    for name in [question.name for question in questions_with_choices(criterion.campaign.questions)]:
         answer_counts = count_group_members({name: [given.get(name) for given in profile_answers]})
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)

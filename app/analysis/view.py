@@ -12,7 +12,8 @@ from pydantic import Field, StringConstraints
 from app.analysis.natural_sort import natural_sort_key
 from app.analysis.result_types import MAX_CLASSES, Cell, Column, ResultTable
 from app.analysis.subgroups import MAX_GROUP_CHARACTERS
-from app.designs.criteria import criterion_number
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.text.numbers import MISSING_VALUE_DASH, format_with_places
 
@@ -74,9 +75,9 @@ class AnalysisView(AddressQuery):
         return self.query(sort=column.name, order=order, page=1)
 
 
-def criterion_query_fields(campaign: Any) -> dict[str, str]:
+def criterion_query_fields(criterion: Criterion[Campaign]) -> dict[str, str]:
     """Return the query field of the view's criterion; none for the first."""
-    return {"criterion": campaign.criterion_name} if criterion_number(campaign) else {}
+    return {"criterion": criterion.name} if criterion.number else {}
 
 
 def cut_table_page(

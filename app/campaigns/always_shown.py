@@ -1,12 +1,10 @@
 """Items that every HIT of a campaign shows."""
 
-from typing import Any
-
-from sqlalchemy import ARRAY, Integer, Row, bindparam, select, text
+from sqlalchemy import ARRAY, Integer, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import item_count_sql, load_item_numbers
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.errors import Conflict
 
 STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id = :campaign").bindparams(
@@ -14,12 +12,12 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 )
 
 
-async def store_always_shown(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def store_always_shown(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of these items at the launch.
 
     Raises `Conflict` (`no_items`) if the campaign has no other items, and what the design raises for an unknown item.
     """
-    design = design_of(campaign)
+    design = campaign.design
     if not design.always_shown:
         return
     number_by_name = await load_item_numbers(connection, campaign.id, design.always_shown)

@@ -3,9 +3,8 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, exists, insert, select
+from sqlalchemy import exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access, visible_campaigns_condition
@@ -13,6 +12,7 @@ from app.annotation.platforms.links import link_base
 from app.campaigns.lifecycle import lock_campaign_creation
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Conflict, NotFound, shorten_echo
 
 
@@ -49,20 +49,28 @@ async def create_experiment_arms(
     return link_key
 
 
-async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> Sequence[Row[Any]]:
-    """Return the campaigns of an experiment with their `arm`, oldest first.
+@dataclass(frozen=True, kw_only=True)
+class ArmCampaign(Campaign):
+    """A campaign that is an arm of an experiment, with the name of the arm."""
+
+    arm: str
+
+
+async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> Sequence[ArmCampaign]:
+    """Return the campaigns of an experiment, oldest first.
 
     Raises `NotFound` (`experiment_not_found`).
     """
     campaigns_with_arm = select(campaigns, experiment_arms.c.arm).join(experiment_arms)
     statement = campaigns_with_arm.where(experiment_arms.c.experiment == experiment)
-    rows = (await connection.execute(statement.order_by(campaigns.c.id))).all()
-    if not rows:
+    rows = await connection.execute(statement.order_by(campaigns.c.id))
+    arms = [ArmCampaign.from_columns(row) for row in rows.mappings()]
+    if not arms:
         shown_name = shorten_echo(experiment)
         raise NotFound(
             f"There is no experiment with people “{shown_name}”.", code="experiment_not_found", experiment=shown_name
         )
-    return rows
+    return arms
 
 
 async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, access: Access | None) -> CampaignArm | None:
@@ -82,6 +90,6 @@ async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, acces
     return CampaignArm(arm_row.experiment, arm_row.arm, arm_row.link_key, [(row.slug, row.arm) for row in rows])
 
 
-def annotator_link_base(server_url: str, campaign: Row[Any], arm: CampaignArm | None) -> tuple[str, str]:
+def annotator_link_base(server_url: str, campaign: Campaign, arm: CampaignArm | None) -> tuple[str, str]:
     """Return the base of a campaign's links for annotators; for an arm, the base of the links of its experiment."""
     return link_base(server_url, campaign.link_key, arm.link_key if arm else None)

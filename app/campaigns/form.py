@@ -15,7 +15,8 @@ from app.campaigns.form_sections import (
 )
 from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
 from app.campaigns.settings import CampaignSettings
-from app.designs.criteria import MAX_CRITERIA
+from app.designs.campaign import Campaign
+from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.field_flags import editability_after_launch
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
@@ -145,10 +146,10 @@ def build_form_sections(
     ]
 
 
-def setting_minimums_after_launch(settings: Any) -> dict[str, float]:
+def setting_minimums_after_launch(campaign: Campaign) -> dict[str, float]:
     """Return, by name, the present values of settings that can only grow after a launch."""
-    fields = CampaignSettings.model_fields.items()
-    return {name: getattr(settings, name) for name, field in fields if editability_after_launch(field) == "only more"}
+    columns, fields = campaign.to_columns(), CampaignSettings.model_fields.items()
+    return {name: columns[name] for name, field in fields if editability_after_launch(field) == "only more"}
 
 
 def annotator_preview_query(sections: Sequence[FormSection], design_name: str) -> str:

@@ -20,7 +20,7 @@ from app.campaigns.form_sections import (
     DESIGN_SETTINGS_SETTING,
 )
 from app.campaigns.settings import JOINT_ERROR_TYPE, SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.designs.criteria import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Refusal, strip_validator_prefix

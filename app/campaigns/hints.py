@@ -5,9 +5,9 @@ The form shows them, the launch page, and the advice about a selection rule that
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from app.campaigns.compatibility import can_law_serve_rule
+from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
@@ -63,13 +63,13 @@ def rule_offer_text(rule_name: str) -> str:
     return f"The rule of selection “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
 
 
-def rule_suited_to_goal(settings: Any) -> str | None:
+def rule_suited_to_goal(campaign: Campaign) -> str | None:
     """Return the selection rule that suits a campaign's goal better than its own.
 
     None if its own rule suits, or if its law keeps too little for the other one.
     """
-    rule = BEST_RULE_FOR_GOAL.get(settings.goal)
-    return rule if rule and rule != settings.rule and settings.update_law in laws_supporting_rule(rule) else None
+    rule = BEST_RULE_FOR_GOAL.get(campaign.goal)
+    return rule if rule and rule != campaign.rule_name and campaign.update_law in laws_supporting_rule(rule) else None
 
 
 def laws_supporting_rule(rule_name: str) -> list[str]:
@@ -81,29 +81,29 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
     ]
 
 
-def advice_on_rule(campaign: Any) -> str:
+def advice_on_rule(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
     rule = rule_suited_to_goal(campaign)
     if rule is None:
         return ""
     fixed_sentence = " The launch has fixed the rule: copy the campaign to ask by another one."
     return (
-        f"This campaign asks by “{campaign.rule}”. "
+        f"This campaign asks by “{campaign.rule_name}”. "
         f"{rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"
     )
 
 
-def describe_rule_fixed_by_launch(campaign: Any) -> str:
+def describe_rule_fixed_by_launch(campaign: Campaign) -> str:
     """Return how items will be chosen, which a launch fixes, with its numbers, in words."""
     phrase_by_rule = {
         "best": f"how many items are the best ({campaign.best_items:,})",
         "threshold": f"the threshold ({campaign.threshold:g})",
     }
-    phrases = [number for name, number in phrase_by_rule.items() if name in (campaign.rule, campaign.goal)]
-    return ", ".join([f"the rule of selection ({campaign.rule})", *phrases])
+    phrases = [number for name, number in phrase_by_rule.items() if name in (campaign.rule_name, campaign.goal)]
+    return ", ".join([f"the rule of selection ({campaign.rule_name})", *phrases])
 
 
-def describe_goal_before_launch(campaign: Any) -> str:
+def describe_goal_before_launch(campaign: Campaign) -> str:
     """Return sentences about the effects of a campaign's goal; empty if it has none."""
     if campaign.goal == NO_GOAL:
         return ""

@@ -10,6 +10,7 @@ from app.annotation.platforms.registry import simulated_platform_names
 from app.database.campaign import item_count_sql
 from app.database.session import driver_of
 from app.database.tables import items
+from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems
 from app.media.render_items import render_campaign_items
 from app.record.responses import COUNTING_RESPONSES_CONDITION
@@ -47,7 +48,7 @@ async def load_uploaded_items_page(
 
 
 async def draw_items_with_report_counts(
-    connection: AsyncConnection, campaign: Row[Any], rows: Sequence[Row[Any]]
+    connection: AsyncConnection, campaign: Campaign, rows: Sequence[Row[Any]]
 ) -> tuple[RenderedItems, dict[int, int]]:
     """Return items as annotators see them, long ones shortened, and the annotators who could not open an item.
 

@@ -2,32 +2,29 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown, media_checks, systems_check
 from app.database.bulk import NumberColumn
 from app.database.campaign import item_count_sql
-from app.designs.criteria import criterion_views
+from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.goals.settings import all_items_best_reason
 from app.inference.ground.arrays import distinct_rows
 from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
 from app.record import posterior_storage, replay
-from app.record.campaign_law import law_of, law_parameters
 from app.record.law_storage import Revision
-from app.selection.registry import selection_rule
 
 STORE_DEFAULT_PRIOR = text(
     "UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL"
 )
 
 
-async def create_initial_posteriors(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def create_initial_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
     item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
@@ -51,30 +48,29 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Row[A
     else:
         refuse_systems_rule_for_items(campaign)
         await media_checks.check_media_of_items(connection, campaign)
-    law = law_of(campaign)
+    law = campaign.law
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
-    priors = await replay.load_prior_columns(connection, campaign)
+    priors = await replay.load_prior_columns(connection, campaign.criteria[0])
     # In a thread: a million items take a while, and answers to other campaigns keep coming in.
-    for view in criterion_views(campaign):
-        view_law = law_of(view)
-        beliefs = await asyncio.to_thread(beliefs_at_launch, view_law, priors, law_parameters(view))
-        await posterior_storage.store_revision(connection, Revision.of_present(view), view_law, beliefs)
+    for criterion in campaign.criteria:
+        beliefs = await asyncio.to_thread(beliefs_at_launch, criterion.law, priors, criterion.law_parameters)
+        await posterior_storage.store_revision(connection, Revision.of_present(criterion), criterion.law, beliefs)
     # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))
 
 
-def refuse_if_all_items_are_best(campaign: Row[Any], item_total: int) -> None:
+def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:
     """Raise `Conflict` (`all_are_best`) if the goal is to settle the best items and would count all items as best."""
     if reason := all_items_best_reason(campaign, item_total):
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
-def refuse_systems_rule_for_items(campaign: Row[Any]) -> None:
+def refuse_systems_rule_for_items(campaign: Campaign) -> None:
     """Raise `Conflict` (`rule_needs_systems`) if the selection rule is for systems and the items are none."""
-    if selection_rule(campaign).for_systems_only:
+    if campaign.rule.for_systems_only:
         raise Conflict(
-            f"The rule of selection {campaign.rule} tells systems apart, and “{campaign.name}” has plain items. Choose "
-            "another rule, or upload outputs of systems.",
+            f"The rule of selection {campaign.rule_name} tells systems apart, and “{campaign.name}” has plain items. "
+            "Choose another rule, or upload outputs of systems.",
             code="rule_needs_systems",
         )
 

@@ -4,11 +4,10 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
-    Row,
     delete,
     exists,
     insert,
@@ -27,21 +26,14 @@ from app.campaigns.launch import create_initial_posteriors, refuse_if_all_items_
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
-from app.database.campaign import (
-    fetch_campaign_row,
-    finish_if_complete,
-    item_count_sql,
-    load_campaign_by_slug,
-    load_campaign_for_page,
-)
+from app.database.campaign import finish_if_complete, item_count_sql
 from app.database.tables import campaigns, items
-from app.designs.criteria import selecting_criterion
+from app.designs.campaign import Campaign
 from app.designs.field_flags import editability_after_launch, is_private_field
-from app.designs.registry import design_of
 from app.errors import Conflict, NotFound, shorten_echo
 from app.errors import join_names as listed_names
 from app.media import media_store as media
-from app.record.campaign_law import law_of
+from app.record.campaign import fetch_campaign, load_campaign_by_slug, load_campaign_for_page
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -89,6 +81,25 @@ IMPOSSIBLE_ACTION_PHRASES = {
 }
 
 
+# What the row of a campaign has besides its settings, before it is stored.
+UNSAVED_CAMPAIGN_COLUMNS = {
+    "id": 0,
+    "slug": "",
+    "link_key": "",
+    "status": "draft",
+    "always_shown": [],
+    "segment_count": 0,
+    "goal_reached": None,
+    "releases": 0,
+    "visit_version": 0,
+    "has_checks": False,
+    "revision": 0,
+    "decided": 0,
+    "iteration": -1,
+    "created_at": datetime.min.replace(tzinfo=UTC),
+} | dict.fromkeys(("launched_at", "finished_at", "archived_at", "tried_at", "newest_plan", "rehearsal_of"))
+
+
 def slugify_campaign_name(name: str) -> str:
     """Return a short address for a name: ASCII letters, digits and hyphens."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
@@ -100,9 +111,9 @@ async def create_draft_campaign(
     settings: CampaignSettings,
     *,
     now: datetime,
-    original: Row[Any] | None = None,
+    original: Campaign | None = None,
     rehearsal: bool = False,
-) -> Row[Any]:
+) -> Campaign:
     """Create a draft, perhaps as the copy of a campaign or as its rehearsal.
 
     Its slug is made from the name, with a number if another campaign has that slug. The acting researcher owns the
@@ -118,19 +129,23 @@ async def create_draft_campaign(
         "link_key": secrets.token_urlsafe(9),
     }
     values |= {"created_at": now, "rehearsal_of": rehearsed_campaign_id}
-    row: Row[Any] = (await connection.execute(insert(campaigns).values(values).returning(campaigns))).one()
+    rows = await connection.execute(insert(campaigns).values(values).returning(campaigns))
+    campaign = Campaign.from_columns(rows.mappings().one())
     if (owner := CURRENT_ACTOR.get().user_id) and not rehearsal:
-        await members.insert_campaign_owner(connection, row.id, owner, now=now)
+        await members.insert_campaign_owner(connection, campaign.id, owner, now=now)
     copy_facts = {} if original is None else {"copy_of": original.slug}
     await log_change(
-        connection, f"campaign.{'copied' if copy_facts else 'created'}", row, after={"name": row.name} | copy_facts
+        connection,
+        f"campaign.{'copied' if copy_facts else 'created'}",
+        campaign,
+        after={"name": campaign.name} | copy_facts,
     )
-    return row
+    return campaign
 
 
 async def create_copy_of_campaign(
     connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False, access: Access | None = None
-) -> Row[Any]:
+) -> Campaign:
     """Create a draft with the settings, items and files of a campaign and none of its answers, perhaps as its
     rehearsal.
 
@@ -139,9 +154,9 @@ async def create_copy_of_campaign(
     Raises `NotFound` (`campaign_not_found`).
     """
     campaign = await find_campaign(connection, slug)
-    settings = settings_from_row(campaign)
+    settings = settings_of_campaign(campaign)
     # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
-    default_prior = list(law_of(campaign).family.default_prior)
+    default_prior = list(campaign.law.family.default_prior)
     await lock_campaign_creation(connection)
     name = name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
     if not rehearsal:
@@ -178,13 +193,26 @@ def name_with_suffix(name: str, suffix: str) -> str:
     return name[: MAX_CAMPAIGN_NAME_CHARACTERS - len(suffix)] + suffix
 
 
+def unsaved_campaign(settings: CampaignSettings) -> Campaign:
+    """Return a campaign of these settings that is stored nowhere."""
+    return Campaign.from_columns(UNSAVED_CAMPAIGN_COLUMNS | campaign_columns_of_settings(settings))
+
+
 def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
     """Return the columns of the campaign's row that follow from its settings."""
-    design = design_of(settings)
+    design = settings.made_design
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
         "asked_criterion": selecting_criterion(settings),
     }
+
+
+def selecting_criterion(settings: CampaignSettings) -> int | None:
+    """Return the number of the criterion that decides which items are asked; None where all do together."""
+    if not settings.criteria:
+        return 0
+    names = [criterion["name"] for criterion in settings.criteria]
+    return names.index(settings.asked_by) if settings.asked_by else None
 
 
 async def find_free_slug(connection: AsyncConnection, wanted_slug: str) -> str:
@@ -204,15 +232,16 @@ async def lock_campaign_creation(connection: AsyncConnection) -> None:
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
 
 
-def settings_from_row(campaign: Row[Any]) -> CampaignSettings:
-    """Return the settings in a campaign's row, unchecked: they were checked when they were stored."""
-    values = {name: getattr(campaign, name) for name in CampaignSettings.model_fields}
+def settings_of_campaign(campaign: Campaign) -> CampaignSettings:
+    """Return the settings of a campaign, unchecked: they were checked when they were stored."""
+    columns = campaign.to_columns()
+    values = {name: columns[name] for name in CampaignSettings.model_fields}
     return CampaignSettings.model_construct(**values | {"alert_emails": deliverable_addresses(campaign.alert_emails)})
 
 
 async def edit_settings(
     connection: AsyncConnection, slug: str, change_settings: Callable[[CampaignSettings], CampaignSettings]
-) -> Row[Any]:
+) -> Campaign:
     """Change the settings of a draft, or those settings of a launched campaign that may change.
 
     They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
@@ -220,7 +249,7 @@ async def edit_settings(
     `lock_campaign` and `refuse_changes_fixed_by_launch` raise.
     """
     campaign = await lock_campaign(connection, slug)
-    old_settings = settings_from_row(campaign)
+    old_settings = settings_of_campaign(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
@@ -231,7 +260,7 @@ async def edit_settings(
         name: value if is_unchanged else None for name, value in results_of_old_settings.items()
     }
     statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
-    row: Row[Any] = (await connection.execute(statement.returning(campaigns))).one()
+    row = Campaign.from_columns((await connection.execute(statement.returning(campaigns))).mappings().one())
     if row.status != "draft" and row.goal != old_settings.goal:
         refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)
     await visit_version.renew_changed_consent(connection, old_settings, row)
@@ -253,7 +282,7 @@ def hide_private_settings(setting_values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def refuse_changes_fixed_by_launch(
-    campaign: Row[Any], old_settings: CampaignSettings, new_settings: CampaignSettings
+    campaign: Campaign, old_settings: CampaignSettings, new_settings: CampaignSettings
 ) -> None:
     """Refuse changes that a launched campaign does not allow.
 
@@ -286,22 +315,22 @@ def refuse_changes_fixed_by_launch(
             )
 
 
-async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Row[Any]:
+async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Campaign:
     """Return the draft, locked by `lock_campaign`. Raises what that and `require_draft` raise."""
     campaign = await lock_campaign(connection, slug)
     require_draft(campaign, message)
     return campaign
 
 
-async def lock_campaign(connection: AsyncConnection, slug: str) -> Row[Any]:
+async def lock_campaign(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign, locked until the transaction ends: launches, other edits and imports wait.
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    return await fetch_campaign_row(connection, select(campaigns).with_for_update(key_share=True), slug)
+    return await fetch_campaign(connection, select(campaigns).with_for_update(key_share=True), slug, Campaign)
 
 
-def require_draft(campaign: Row[Any], message: str) -> None:
+def require_draft(campaign: Campaign, message: str) -> None:
     """Raise `Conflict` (`not_a_draft`) with this message if the campaign was launched."""
     if campaign.status != "draft":
         raise Conflict(
@@ -310,10 +339,12 @@ def require_draft(campaign: Row[Any], message: str) -> None:
 
 
 async def refuse_law_misreading_item_priors(
-    connection: AsyncConnection, campaign: Row[Any], settings: CampaignSettings
+    connection: AsyncConnection, campaign: Campaign, settings: CampaignSettings
 ) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    old_parameters, new_parameters = (law_of(row).family.parameter_names for row in (campaign, settings))
+    old_parameters, new_parameters = (
+        law.family.parameter_names for law in (campaign.law, unsaved_campaign(settings).law)
+    )
     has_own_priors = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
     if old_parameters != new_parameters and await connection.scalar(select(has_own_priors)):
         raise Conflict(
@@ -341,7 +372,7 @@ async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
     await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))
 
 
-async def lock_draft_to_delete(connection: AsyncConnection, slug: str) -> Row[Any]:
+async def lock_draft_to_delete(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the locked draft if it may be deleted. Raises what `lock_draft` raises."""
     return await lock_draft(connection, slug, "only a draft can be deleted")
 
@@ -359,7 +390,7 @@ UNSETTLE_ITEMS = text(f"""
 """)
 
 
-async def apply_transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Row[Any]:
+async def apply_transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Campaign:
     """Launch, pause, resume, finish, reopen, archive or restore a campaign.
 
     If two actions exclude each other, the database admits one; the other gets `Conflict` (`wrong_status`).
@@ -376,8 +407,8 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
         .values({name: now if value is datetime else value for name, value in changes.items()})
         .returning(campaigns)
     )
-    row: Row[Any] | None = (await connection.execute(statement)).one_or_none()
-    if row is None:
+    columns = (await connection.execute(statement)).mappings().one_or_none()
+    if columns is None:
         campaign = await find_campaign(connection, slug)
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}, so it cannot {IMPOSSIBLE_ACTION_PHRASES.get(action, action)}.",
@@ -385,6 +416,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
             status=campaign.status,
             action=action,
         )
+    row = Campaign.from_columns(columns)
     if action == "launch":
         await create_initial_posteriors(connection, row)
         await visit_version.create_first_visit_version(connection, row)

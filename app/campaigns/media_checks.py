@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts
 from app.errors import Conflict, shorten_echo
 from app.media import media_store
@@ -39,7 +40,7 @@ STORE_OUTPUT_DIGESTS = text("""
 """)
 
 
-async def check_media_of_items(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) -> None:
     """Check at the launch that all items can be shown under the settings, which may have changed since the import.
 
     Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
@@ -72,7 +73,7 @@ def refuse_rows_with_media_problems(
             raise Conflict(message, code=problem.code, item=row.number)
 
 
-async def check_output_media_and_store_digests(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def check_output_media_and_store_digests(connection: AsyncConnection, campaign: Campaign) -> None:
     """Check that all outputs can be shown under the settings, and store digests of what outputs with files show.
 
     Called at the launch and when outputs are added later.

@@ -3,22 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, select, text, update
+from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database.campaign import load_campaign_for_page, load_item_numbers
+from app.database.campaign import load_item_numbers
 from app.database.session import driver_of
 from app.database.tables import campaigns, items
 from app.designs.answer import Form
+from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
-from app.designs.registry import design_of
+from app.designs.criteria import split_submission
 from app.media.render_items import render_campaign_items
+from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.record.outputs import load_outputs_of_segment
 
 NEW_CAMPAIGN_SLUG = "new"  # in addresses, for a campaign that is not created yet
@@ -37,27 +38,37 @@ class PreviewHit:
     draft: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreviewCampaign(CampaignOnPage):
+    """A campaign, and how far an annotator is with it."""
+
+    hits_answered: int
+    answered_here: bool
+
+
 async def load_preview_campaign(
     connection: AsyncConnection, slug: str, unsaved_settings: CampaignSettings | None
-) -> Any:
-    """Return the campaign with `item_count`, with unsaved settings instead of its own if there are any.
+) -> CampaignOnPage:
+    """Return the campaign, with unsaved settings instead of its own if there are any.
 
     Raises:
         NotFound: `campaign_not_found`.
 
     """
+    if slug == NEW_CAMPAIGN_SLUG and unsaved_settings is not None:
+        unsaved_columns = lifecycle.unsaved_campaign(unsaved_settings).to_columns()
+        return CampaignOnPage.from_columns(unsaved_columns | {"item_count": 0, "has_people": False})
+    campaign = await load_campaign_for_page(connection, slug)
     if unsaved_settings is None:
-        return await load_campaign_for_page(connection, slug)
-    empty_row = {"id": 0, "item_count": 0, "segment_count": 0}
-    row = empty_row if slug == NEW_CAMPAIGN_SLUG else (await load_campaign_for_page(connection, slug))._asdict()
-    return SimpleNamespace(**row | unsaved_settings.model_dump())
+        return campaign
+    return CampaignOnPage.from_columns(campaign.to_columns() | unsaved_settings.model_dump())
 
 
-async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
+async def draw_preview_hit(connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int) -> PreviewHit:
     """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items."""
     if campaign.segment_count:
         return await draw_preview_outputs(connection, campaign, preview_number)
-    always_shown = [*(await load_item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()]
+    always_shown = [*(await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()]
     rng = np.random.default_rng([campaign.seed, preview_number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
     chosen = rng.choice(others, campaign.items_per_hit - len(always_shown), replace=False).tolist()
@@ -72,12 +83,14 @@ async def draw_preview_hit(connection: AsyncConnection, campaign: Any, preview_n
     )
 
 
-async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, preview_number: int) -> PreviewHit:
+async def draw_preview_outputs(
+    connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
+) -> PreviewHit:
     """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs."""
     rng = np.random.default_rng([campaign.seed, preview_number])
     key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
-    always_shown = (await load_item_numbers(connection, campaign.id, design_of(campaign).always_shown)).values()
+    always_shown = (await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()
     rows = [*(await load_outputs_of_segment(connection, campaign.id, key["segment"])).items()]
     rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always_shown)
     texts = dict.fromkeys(text for _, text in rows)
@@ -91,19 +104,18 @@ async def draw_preview_outputs(connection: AsyncConnection, campaign: Any, previ
     )
 
 
-async def mark_draft_tried(connection: AsyncConnection, campaign: Row[Any], *, now: datetime) -> None:
+async def mark_draft_tried(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> None:
     """Store that the draft was tried with its present settings."""
     conditions = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
     await connection.execute(update(campaigns).where(*conditions).values(tried_at=now))
 
 
-def check_preview_answer(campaign: Any, hit: PreviewHit, form: Form) -> None:
+def check_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
     """Raise `Invalid` for an answer that an annotator could not submit."""
-    for view, part in zip(criterion_views(campaign), split_submission(form, campaign), strict=True):
-        parse_criterion_answer(view, part, hit.items)
+    for criterion, part in zip(campaign.criteria, split_submission(form, campaign), strict=True):
+        criterion.parse_answer(part, hit.items)
 
 
-def campaign_for_preview_page(campaign: Any, hit: PreviewHit) -> SimpleNamespace:
+def campaign_for_preview_page(campaign: CampaignOnPage, hit: PreviewHit) -> PreviewCampaign:
     """Return the campaign as annotators' pages read it, for an annotator who has answered all earlier preview HITs."""
-    row = campaign._asdict() if isinstance(campaign, Row) else vars(campaign)
-    return SimpleNamespace(**row | {"hits_answered": hit.id, "answered_here": False})
+    return PreviewCampaign.from_columns(campaign.to_columns() | {"hits_answered": hit.id, "answered_here": False})

@@ -1,6 +1,6 @@
 """Settings of a campaign; the form, the API, the CLI and the database table share these names."""
 
-from types import SimpleNamespace
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -15,7 +15,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.alerts.settings import AlertSettings
-from app.annotation.onboarding.practice_sets import parse_practice_sets
+from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
 from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
@@ -35,16 +35,18 @@ from app.campaigns.setting_types import (
     UpdateLaw,
     normalise_prior,
 )
-from app.designs.criteria import (
+from app.designs.criteria_settings import (
     GRID_LAYOUT,
     MAX_CRITERIA,
-    Criterion,
+    CriterionSettings,
+    criterion_design,
     normalise_criteria,
     refuse_differing_class_counts,
     refuse_unsuitable_grid,
 )
+from app.designs.design import Design
 from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
-from app.designs.registry import DEFAULT_DESIGN, DESIGNS, design_of
+from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
@@ -94,7 +96,7 @@ class CampaignSettings(
         default_factory=dict, title="Settings of the way of asking",
         description="What this way of asking needs to know, by name.",
     )  # fmt: skip
-    criteria: Annotated[list[Criterion], Field(max_length=MAX_CRITERIA)] = Field(
+    criteria: Annotated[list[CriterionSettings], Field(max_length=MAX_CRITERIA)] = Field(
         default_factory=list, title="Criteria",
         description="Optional. Two to five questions about the same items, each with its own labels and scores, such "
         "as adequacy and fluency. The question above is then shown over all of them.",
@@ -261,16 +263,15 @@ class CampaignSettings(
 
     @field_validator("criteria")
     @classmethod
-    def validate_criteria(cls, criteria: list[Criterion], info: ValidationInfo) -> list[Criterion]:
-        can_check = {"design", "design_settings"} <= info.data.keys()
-        return normalise_criteria(criteria, SimpleNamespace(**info.data)) if can_check else criteria
+    def validate_criteria(cls, criteria: list[CriterionSettings], info: ValidationInfo) -> list[CriterionSettings]:
+        return normalise_criteria(criteria, info.data) if validated_design(info.data) else criteria
 
     @field_validator("criteria_shown")
     @classmethod
     def validate_criteria_shown(cls, criteria_shown: str, info: ValidationInfo) -> str:
-        can_check = {"design", "design_settings", "criteria", "items_per_hit"} <= info.data.keys()
-        if criteria_shown == GRID_LAYOUT and can_check and info.data["criteria"]:
-            refuse_unsuitable_grid(SimpleNamespace(**info.data))
+        design, criteria = validated_design(info.data), info.data.get("criteria")
+        if criteria_shown == GRID_LAYOUT and design and criteria and "items_per_hit" in info.data:
+            refuse_unsuitable_grid(design, info.data["items_per_hit"], len(criteria))
         return criteria_shown
 
     @field_validator("asked_by")
@@ -307,16 +308,12 @@ class CampaignSettings(
     @field_validator("update_law")
     @classmethod
     def validate_update_law(cls, update_law: str, info: ValidationInfo) -> str:
-        if {"design", "design_settings"} <= info.data.keys():
-            design = design_of(SimpleNamespace(**info.data))
-            if not can_law_read_design(design, ONLINE_LAWS[update_law]):
-                usable_laws = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
-                raise ValueError(f"this law cannot read the answers of “{design.title}”; {usable_laws} can")
-        if (
-            ONLINE_LAWS[update_law].family.counts_classes
-            and {"design", "design_settings", "criteria"} <= info.data.keys()
-        ):
-            refuse_differing_class_counts(SimpleNamespace(**info.data))
+        design = validated_design(info.data)
+        if design and not can_law_read_design(design, ONLINE_LAWS[update_law]):
+            usable_laws = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
+            raise ValueError(f"this law cannot read the answers of “{design.title}”; {usable_laws} can")
+        if design and ONLINE_LAWS[update_law].family.counts_classes and "criteria" in info.data:
+            refuse_differing_class_counts(info.data["design"], info.data["design_settings"], info.data["criteria"])
         if ONLINE_LAWS[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
             raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
         return update_law
@@ -350,8 +347,7 @@ class CampaignSettings(
     def validate_implied_asked_percent(cls, percent: int | None, info: ValidationInfo) -> int | None:
         if percent is None:
             return percent
-        can_check = {"design", "design_settings"} <= info.data.keys()
-        if can_check and not design_of(SimpleNamespace(**info.data)).compares_pairs:
+        if (design := validated_design(info.data)) and not design.compares_pairs:
             raise ValueError("only where any two items may be compared do some answers imply others")
         if info.data.get("criteria"):
             raise ValueError("an answer by one criterion implies nothing by another; this needs one question")
@@ -382,12 +378,23 @@ class CampaignSettings(
     def parse_prior(cls, values: object) -> object:
         return normalise_prior(values) if isinstance(values, dict) else values
 
+    @property
+    def made_design(self) -> Design:
+        """Return the design, with its settings."""
+        return make_design(self.design, self.design_settings)
+
+    @property
+    def practice_format(self) -> PracticeFormat:
+        """Return the settings that the tables of training and qualification depend on."""
+        designs = [(one["name"], criterion_design(self.design, self.design_settings, one)) for one in self.criteria]
+        return PracticeFormat(tuple(designs or [("", self.made_design)]), self.items_per_hit or 1)
+
     @model_validator(mode="after")
     def validate_practice_tables(self) -> Self:
         """Check that tables of training and qualification fit the design."""
-        for name in ("training", "qualification"):
+        for name, table in (("training", self.training), ("qualification", self.qualification)):
             try:
-                sets = parse_practice_sets(getattr(self, name), self)
+                sets = parse_practice_sets(table, self.practice_format)
             except Invalid as refusal:
                 raise PydanticCustomError(
                     JOINT_ERROR_TYPE, "{words}", {"words": refusal.message, "field": name}
@@ -400,18 +407,24 @@ class CampaignSettings(
     @model_validator(mode="after")
     def validate_goal(self) -> Self:
         """Check that a goal is about places on one scale."""
-        if message := goal_refusal_reason(self):
+        if message := goal_refusal_reason(self, self.made_design, has_criteria=bool(self.criteria)):
             raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
         return self
 
     @model_validator(mode="after")
     def validate_prior(self) -> Self:
-        family = ONLINE_LAWS[self.update_law].for_class_count(len(design_of(self).classes)).family
+        family = ONLINE_LAWS[self.update_law].for_class_count(len(self.made_design.classes)).family
         if self.prior is None:
             return self
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
+
+
+def validated_design(settings: Mapping[str, Any]) -> Design | None:
+    """Return the design of the settings that are valid so far; None if it is not among them."""
+    can_make = {"design", "design_settings"} <= settings.keys()
+    return make_design(settings["design"], settings["design_settings"]) if can_make else None
 
 
 # Title of each setting that can be changed after a launch.

@@ -1,17 +1,42 @@
 """Campaigns with their progress, for lists and summaries; for a researcher, the campaigns they can see."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Row, Select, all_, case, cast, func, select
+from sqlalchemy import BigInteger, Select, all_, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
 from app.accounts.roles import SEE_CAMPAIGN
-from app.database.campaign import HAS_PEOPLE_COLUMN, fetch_campaign_row, item_count_sql, load_campaign_by_slug
+from app.database.campaign import HAS_PEOPLE_COLUMN, item_count_sql
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
+from app.designs.campaign import Campaign
+from app.record.campaign import fetch_campaign
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignWithProgress(Campaign):
+    """A campaign with its number of items, and of judgments of the drawn items.
+
+    Attributes:
+        experiment: Name of the experiment of which it is an arm, None if it is none; likewise `arm`.
+        experiment_key: Link key of that experiment.
+        member: Role in the campaign of the researcher who asked for a list.
+        has_people: Whether any annotator has a personal link; only of a single campaign.
+
+    """
+
+    item_count: int
+    judgments_taken: int
+    judgments_wanted: int
+    experiment: str | None
+    arm: str | None
+    experiment_key: str | None
+    member: str | None = None
+    has_people: bool = False
 
 
 async def load_campaign_list(
@@ -21,12 +46,10 @@ async def load_campaign_list(
     only_rehearsals: bool = False,
     access: Access | None = None,
     permission: str = SEE_CAMPAIGN,
-) -> Sequence[Row[Any]]:
+) -> Sequence[CampaignWithProgress]:
     """Return campaigns, archived campaigns or rehearsals, newest first.
 
-    Each has its number of items and of judgments taken and wanted. With `access`, only campaigns where the user has
-    this
-    permission, with their role as `member`.
+    With `access`, only campaigns where the user has this permission.
     """
     is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
     condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
@@ -35,8 +58,8 @@ async def load_campaign_list(
         .add_columns(members.member_role_sql(SHARING_CAMPAIGN_ID, access))
         .where(condition, visible_campaigns_condition(access, permission))
     )
-    rows: Sequence[Row[Any]] = (await connection.execute(statement.order_by(campaigns.c.id.desc()))).all()
-    return rows
+    rows = await connection.execute(statement.order_by(campaigns.c.id.desc()))
+    return [CampaignWithProgress.from_columns(row) for row in rows.mappings()]
 
 
 async def count_archived_campaigns(connection: AsyncConnection, *, access: Access | None = None) -> int:
@@ -50,20 +73,17 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
     return (await connection.execute(statement)).scalar_one()
 
 
-async def find_campaign_with_progress(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """Return a campaign as `load_campaign_list` has it, with `has_people`. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    row: Row[Any] = (
-        await connection.execute(
-            select_campaigns_with_progress().add_columns(HAS_PEOPLE_COLUMN).where(campaigns.c.id == campaign.id)
-        )
-    ).one()
-    return row
+async def find_campaign_with_progress(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
+    """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
+    statement = select_campaigns_with_progress().add_columns(HAS_PEOPLE_COLUMN)
+    return await fetch_campaign(connection, statement, slug, CampaignWithProgress)
 
 
-async def find_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Row[Any]:
+async def find_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
     """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
-    return await fetch_campaign_row(connection, select(campaigns).where(visible_campaigns_condition(access)), slug)
+    return await fetch_campaign(
+        connection, select(campaigns).where(visible_campaigns_condition(access)), slug, Campaign
+    )
 
 
 def select_campaigns_with_progress() -> Select[Any]:
@@ -101,7 +121,7 @@ def select_campaigns_with_progress() -> Select[Any]:
     ).outerjoin_from(campaigns, experiment_arms)
 
 
-def campaign_progress_json(campaign: Row[Any]) -> dict[str, Any]:
+def campaign_progress_json(campaign: CampaignWithProgress) -> dict[str, Any]:
     """Return the progress of a campaign of `load_campaign_list`."""
     return {
         "slug": campaign.slug,

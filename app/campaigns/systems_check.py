@@ -1,21 +1,19 @@
 """Check whether a campaign whose items are systems can be launched."""
 
-from typing import Any
-
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import media_checks
 from app.database.campaign import load_item_numbers
 from app.database.session import driver_of
 from app.database.tables import items
+from app.designs.campaign import Campaign
 from app.designs.content import Content
-from app.designs.registry import design_of
 from app.errors import Conflict, join_names, shorten_names
 from app.record.outputs import load_segments
 
 
-async def check_systems_can_be_compared(connection: AsyncConnection, campaign: Row[Any], system_count: int) -> None:
+async def check_systems_can_be_compared(connection: AsyncConnection, campaign: Campaign, system_count: int) -> None:
     """Refuse a campaign whose systems cannot be compared.
 
     Raises `Conflict`: `one_system`, `too_few_common_segments` if a system can be in no HIT, `iterations_of_systems`,
@@ -56,10 +54,10 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: R
 
 
 async def find_systems_without_common_segment(
-    connection: AsyncConnection, campaign: Row[Any], system_count: int
+    connection: AsyncConnection, campaign: Campaign, system_count: int
 ) -> list[str]:
     """Return the names of systems that can be in no HIT."""
-    design = design_of(campaign)
+    design = campaign.design
     always_shown_numbers = (await load_item_numbers(connection, campaign.id, design.always_shown)).values()
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     min_systems = max(design.fewest_items, min(2, campaign.items_per_hit))

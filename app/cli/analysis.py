@@ -18,8 +18,9 @@ from app.analysis.view import constant_counts, decimals_for_values, empty_column
 from app.cli.exports import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks
 from app.cli.text_table import format_text_table, shorten_cell_text, terminal_width, wrap_sentences, wrap_text
-from app.database.campaign import load_campaign_by_slug
-from app.designs.criteria import find_criterion
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.record.campaign import load_campaign_by_slug
 from app.text.numbers import format_with_places
 from app.text.table_formats import format_csv_rows
 
@@ -27,9 +28,9 @@ COLUMNS_SHOWN_ELSEWHERE = {"sentence", "notes", "group"}
 MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characters
 
 
-async def table_of_available_methods(connection: AsyncConnection, campaign: Any) -> ResultTable:
+async def table_of_available_methods(connection: AsyncConnection, criterion: Criterion[Campaign]) -> ResultTable:
     """Return the methods and tables that the campaign's answers and columns support."""
-    available = await load_available_methods(connection, campaign)
+    available = await load_available_methods(connection, criterion)
     columns = (
         Column("option", "Option", "text"),
         Column("name", "Name", "text"),
@@ -83,7 +84,7 @@ class AnalysisQuery:
                 [line for name in names for line in method_heading_lines(name)],
             )
         async with self.engine.connect() as connection:
-            campaign = find_criterion(await load_campaign_by_slug(connection, self.slug), self.criterion)
+            campaign = (await load_campaign_by_slug(connection, self.slug)).find_criterion(self.criterion)
             return AnalysisOutput(await table_of_available_methods(connection, campaign))
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:

@@ -10,11 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
 from app.cli.text_table import format_text_table, terminal_width
-from app.database.campaign import load_campaign_by_slug
+from app.designs.campaign import Campaign
 from app.quality import actions, listings
 from app.quality import annotators as listing
 from app.quality.annotators import AnnotatorLine, AnnotatorSort, AnswerLine
 from app.quality.decisions import find_annotator_id
+from app.record.campaign import load_campaign_by_slug
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
@@ -96,7 +97,7 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
     """List all answers of ANNOTATOR, such as A7, newest first."""
 
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
-        campaign: Row[Any] = await load_campaign_by_slug(connection, slug)
+        campaign: Campaign = await load_campaign_by_slug(connection, slug)
         annotator_id = await find_annotator_id(connection, campaign, annotator)
         return await listing.list_answers_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import click
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.links import link_base
@@ -40,6 +39,7 @@ from app.cli.settings_options import (
     parse_setting_options,
 )
 from app.cli.text_table import format_text_table, terminal_width, wrap_text
+from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
@@ -99,7 +99,7 @@ def create(
         click.echo(advice, err=True)  # the slug alone is what scripts read
 
 
-def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Row[Any]:
+def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str, Any]) -> Campaign:
     """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file."""
     limits = read_settings()
     with path.open("rb") as file, ExitStack() as stack:
@@ -198,7 +198,7 @@ def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign: state, settings and links for annotators; links of an experiment's arm lead to a random arm."""
     row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
     addresses = platform_links(*link_base(server_base_address(), row.link_key, row.experiment_key))
-    settings = lifecycle.settings_from_row(row).model_dump()
+    settings = lifecycle.settings_of_campaign(row).model_dump()
     if as_json:
         print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
         return
@@ -367,7 +367,7 @@ def launch(slug: str, *, yes: bool) -> None:
             abort=True,
         )
 
-    async def work(connection: AsyncConnection) -> tuple[Row[Any], experiment_arms.CampaignArm | None]:
+    async def work(connection: AsyncConnection) -> tuple[Campaign, experiment_arms.CampaignArm | None]:
         row = await lifecycle.apply_transition(connection, slug, "launch", now=current_utc_time())
         return row, await experiment_arms.find_campaign_arm(connection, row.id, None)
 

@@ -13,9 +13,9 @@ from app.cli.commands import CommandFailure
 from app.cli.run_command import current_utc_time, json_option, output_option, print_json, run_with_engine, write_chunks
 from app.database.audit_log import log_change
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.exports.registry import export_names
 from app.exports.registry import open_export as export_of
+from app.record.campaign import load_campaign_by_slug
 from app.record.replay import Verification
 from app.record.replay import verify_by_replay as verify_posteriors
 from app.record.revisions import replay_posteriors

@@ -7,8 +7,8 @@ from app.accounts import invitations, members, users
 from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, ROLES, VIEWER
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, server_base_address
 from app.cli.text_table import format_text_table, terminal_width
-from app.database.campaign import load_campaign_by_slug
 from app.errors import NotFound, shorten_echo
+from app.record.campaign import load_campaign_by_slug
 
 
 @click.group()

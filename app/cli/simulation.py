@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns import hints
 from app.cli.run_command import cancellable_progress, current_utc_time, progress_bar, run_with_engine
 from app.database.audit_log import log_change
-from app.database.campaign import load_campaign_by_slug
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
 from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_PLAN_RUNS, DEFAULT_POPULATION
@@ -18,6 +17,7 @@ from app.planning.forecast import plan_campaign_goal as planned
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
 from app.planning.plan import Plan
 from app.quality.rule_monitor import CampaignMonitor
+from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
 from app.simulation.crowd import simulate as simulate_crowd
 

@@ -4,14 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.incremental import PrecisionReplay
-from app.designs.criteria import criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute, minutes_since_epoch
 
@@ -40,7 +38,7 @@ class CampaignPace:
 
 
 async def load_campaign_paces(
-    connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Row[Any]], *, now: datetime
+    connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Campaign], *, now: datetime
 ) -> dict[int, CampaignPace]:
     """Return the pace of each campaign, by the id of its row."""
     deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
@@ -53,7 +51,7 @@ async def load_campaign_paces(
 async def load_campaign_pace(
     connection: AsyncConnection,
     precision_replay: PrecisionReplay,
-    campaign: Row[Any],
+    campaign: Campaign,
     deadline: float,
     *,
     now: datetime,
@@ -69,13 +67,13 @@ async def load_campaign_pace(
         recent = pace.recent_hits_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
         quiet = pace.describe_silence(minutes, minutes_since_epoch(now))
         rate = f"{recent[1]:,.0f} HITs/h" if recent and not quiet else ""
-    design = design_of(campaign)
+    design = campaign.design
     if not design.is_ordered:
         return CampaignPace(answers.last_at, rate)
     widest = 0.0
-    for criterion_view in criterion_views(campaign):
+    for criterion in campaign.criteria:
         interval = await precision_replay.load_typical_interval(
-            connection, criterion_view, in_time=time.monotonic() < deadline
+            connection, criterion, in_time=time.monotonic() < deadline
         )
         if interval is None:
             return CampaignPace(answers.last_at, rate, "being read")

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import summaries
-from app.designs.registry import design_of
+from app.campaigns.summaries import CampaignWithProgress
 from app.simulation import rehearsal_offer
 
 
@@ -20,8 +19,8 @@ async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, A
     }
 
 
-def planned_hit_count(campaign: Row[Any]) -> int:
-    """Return how many HITs a draft from `find_campaign_with_progress` will take."""
-    always_shown_count = len(design_of(campaign).always_shown)
+def planned_hit_count(campaign: CampaignWithProgress) -> int:
+    """Return how many HITs a draft will take."""
+    always_shown_count = len(campaign.design.always_shown)
     wanted = max(0, campaign.judgments_wanted - always_shown_count * campaign.judgments_per_item)
     return int(-(-wanted // (campaign.items_per_hit - always_shown_count)))

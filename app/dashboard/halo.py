@@ -3,23 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.inference.agreement.halo import HaloSums, is_strong_halo
 from app.inference.observations.judgment_kinds import READABLE_KINDS
 from app.inference.online.law import AnsweredHit
 from app.text.numbers import format_with_places
 
 
-def can_estimate_halo(campaign: Any) -> bool:
+def can_estimate_halo(criterion: Criterion[Campaign]) -> bool:
     """Return whether there are several criteria, and an answer about an item concerns that item alone.
 
     In a ranking, the answer about an item depends on the other items of its HIT, too.
     """
-    return bool(campaign.criteria) and "points" in READABLE_KINDS[design_of(campaign).value_kind]
+    return criterion.campaign.has_criteria and "points" in READABLE_KINDS[criterion.design.value_kind]
 
 
 @dataclass(frozen=True)

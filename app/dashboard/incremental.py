@@ -20,12 +20,12 @@ from app.dashboard.halo import HaloState
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.implied import ImpliedState
 from app.dashboard.precision import Precision
-from app.designs.criteria import criterion_key, criterion_number, criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign, criterion_key
+from app.designs.criteria import Criterion
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
-from app.record.campaign_law import law_hit, law_of
+from app.record.campaign_law import law_hit
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import Response, count_responses, load_responses
 
@@ -101,70 +101,76 @@ class IncrementalReplay(ABC, Generic[P]):
     )
 
     @abstractmethod
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> P:
+    async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> P:
         """Return the state of a launched campaign before its first answer."""
 
     async def load_hits(
-        self, connection: AsyncConnection, campaign: Any, **filters: Any
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
         """Load responses as numbered HITs for this replay; for `filters` see `load_responses`."""
-        responses = await load_responses(connection, campaign.id, criterion=criterion_number(campaign), **filters)
-        return [(response.seq, self.response_to_hit(campaign, response)) for response in responses]
+        responses = await load_responses(connection, criterion.campaign.id, criterion=criterion.number, **filters)
+        return [(response.seq, self.response_to_hit(criterion, response)) for response in responses]
 
-    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
+    def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return a response as a HIT for this replay: its values on 0 to 1, whatever the law reads."""
-        return AnsweredHit(response.annotator, response.items, design_of(campaign).to_shares(response.values))
+        return AnsweredHit(response.annotator, response.items, criterion.design.to_shares(response.values))
 
     @abstractmethod
     def extend_state(self, state: P, hits: list[AnsweredHit], total: int) -> P:
         """Return the state after these HITs too, out of `total`. Runs in a thread and must not change `state`."""
 
     async def load_newest(
-        self, connection: AsyncConnection, campaign: Any, *, clock: Callable[[], float] = time.monotonic
+        self,
+        connection: AsyncConnection,
+        criterion: Criterion[Campaign],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> ReplayPosition[P]:
         """Return the position as of now, or as far as `REPLAY_BUDGET_SECONDS` allow; the next call continues from
         there.
         """
         deadline = clock() + REPLAY_BUDGET_SECONDS
-        position, has_polled = self.cached_position(campaign), False
+        position, has_polled = self.cached_position(criterion), False
         while position is None or not (position.is_done and has_polled):
             if position is None or position.is_done:
-                position, has_polled = await self.find_new_responses(connection, campaign, position), True
+                position, has_polled = await self.find_new_responses(connection, criterion, position), True
             else:
-                position = await self.replay_batch(connection, campaign, position)
+                position = await self.replay_batch(connection, criterion, position)
                 if clock() > deadline and not position.is_done:
                     break
         return position
 
     async def find_new_responses(
-        self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P] | None
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P] | None
     ) -> ReplayPosition[P]:
         """Poll for new responses; start from the beginning where there is no position, or the position is stale."""
         watermark, first_new_seq, since = await poll_changes(
-            connection, campaign.id, position.since if position else None
+            connection, criterion.campaign.id, position.since if position else None
         )
         if position is None or since is None:
-            self.positions.pop(criterion_key(campaign), None)
-            return ReplayPosition(await self.initial_state(connection, campaign), None, watermark)
+            self.positions.pop(criterion_key(criterion), None)
+            return ReplayPosition(await self.initial_state(connection, criterion), None, watermark)
         new_position = (
             ReplayPosition(position.state, watermark, watermark)
             if first_new_seq is None
             else ReplayPosition(position.state, since, watermark, first_new_seq - 1)
         )
-        return self.cache_position(campaign, new_position)
+        return self.cache_position(criterion, new_position)
 
     async def replay_batch(
-        self, connection: AsyncConnection, campaign: Any, position: ReplayPosition[P]
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
         """Replay the next batch of the responses found."""
         after, since, until = position.seq, position.since, position.until
         rows = await self.load_hits(
-            connection, campaign, after=after, since=since, until=until, limit=RESPONSES_PER_REPLAY_BATCH
+            connection, criterion, after=after, since=since, until=until, limit=RESPONSES_PER_REPLAY_BATCH
         )
         answers = position.state.answers + len(rows)
         total = position.total or answers
         if not position.total and len(rows) == RESPONSES_PER_REPLAY_BATCH:
-            total += await count_responses(connection, campaign.id, after=rows[-1][0], since=since, until=until)
+            total += await count_responses(
+                connection, criterion.campaign.id, after=rows[-1][0], since=since, until=until
+            )
         state = await asyncio.to_thread(self.extend_state, position.state, [hit for _, hit in rows], total)
         is_last_batch = len(rows) < RESPONSES_PER_REPLAY_BATCH or answers == total
         new_position = (
@@ -172,18 +178,18 @@ class IncrementalReplay(ABC, Generic[P]):
             if is_last_batch
             else ReplayPosition(state, since, until, rows[-1][0], total)
         )
-        return self.cache_position(campaign, new_position)
+        return self.cache_position(criterion, new_position)
 
-    def cached_position(self, campaign: Any) -> ReplayPosition[P] | None:
+    def cached_position(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
         """Return the cached position if it is of the campaign's revision."""
-        position = self.positions.get(criterion_key(campaign))
-        return position if position is not None and position.until.revision == campaign.revision else None
+        position = self.positions.get(criterion_key(criterion))
+        return position if position is not None and position.until.revision == criterion.campaign.revision else None
 
-    def cache_position(self, campaign: Any, position: ReplayPosition[P]) -> ReplayPosition[P]:
+    def cache_position(self, criterion: Criterion[Campaign], position: ReplayPosition[P]) -> ReplayPosition[P]:
         """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
-        cached = self.cached_position(campaign)
+        cached = self.cached_position(criterion)
         if cached is None or cached.state.answers <= position.state.answers:
-            self.positions[criterion_key(campaign)] = position
+            self.positions[criterion_key(criterion)] = position
         return position
 
 
@@ -199,34 +205,36 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
 
     async def load_typical_interval(
-        self, connection: AsyncConnection, campaign: Any, *, in_time: bool = True
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], *, in_time: bool = True
     ) -> float | None:
         """Return the typical interval as of now; None while answers are being read.
 
         Args:
             connection: An open connection.
-            campaign: The campaign, by one criterion.
+            criterion: The criterion.
             in_time: False if there is no time to read new answers.
 
         """
-        since, interval = self.typical_intervals.get(criterion_key(campaign), (None, 0.0))
-        watermark, first_new_seq, _ = await poll_changes(connection, campaign.id, since)
+        since, interval = self.typical_intervals.get(criterion_key(criterion), (None, 0.0))
+        watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
         if first_new_seq is not None:
-            position = await self.load_newest(connection, campaign) if in_time else None
+            position = await self.load_newest(connection, criterion) if in_time else None
             if position is None or position.remaining:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
-        self.typical_intervals[criterion_key(campaign)] = watermark, interval
+        self.typical_intervals[criterion_key(criterion)] = watermark, interval
         return interval
 
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> Precision:
-        return precision.initial_precision(law_of(campaign), await count_items_of_campaign(connection, campaign.id))
+    async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> Precision:
+        return precision.initial_precision(
+            criterion.law, await count_items_of_campaign(connection, criterion.campaign.id)
+        )
 
-    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
+    def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Drop values of unordered designs: they have no mean."""
         return (
-            super().response_to_hit(campaign, response)
-            if design_of(campaign).is_ordered
+            super().response_to_hit(criterion, response)
+            if criterion.design.is_ordered
             else AnsweredHit(response.annotator, [], [])
         )
 
@@ -237,12 +245,12 @@ class PrecisionReplay(IncrementalReplay[Precision]):
 class HistoryReplay(IncrementalReplay[PosteriorHistory]):
     """Replay of the campaign's law, which also tells earlier posteriors."""
 
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> PosteriorHistory:
-        return history.initial_history(await replay.initial_beliefs(connection, campaign))
+    async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> PosteriorHistory:
+        return history.initial_history(await replay.initial_beliefs(connection, criterion))
 
-    def response_to_hit(self, campaign: Any, response: Response) -> AnsweredHit:
+    def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return the response as the campaign's law reads it."""
-        return law_hit(campaign, response)
+        return law_hit(criterion, response)
 
     def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
         return history.extend_history(state, hits)
@@ -251,7 +259,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
 class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
     """Replay of the pairs that annotators' own answers imply, for designs that compare pairs."""
 
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> ImpliedState:  # noqa: ARG002  (nothing depends on them)
+    async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> ImpliedState:  # noqa: ARG002  (nothing depends on them)
         return ImpliedState()
 
     def extend_state(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
@@ -259,19 +267,18 @@ class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
 
 
 class HaloReplay(IncrementalReplay[HaloState]):
-    """Replay of how far criteria are judged apart; callers pass the campaign by its first criterion."""
+    """Replay of how far criteria are judged apart; callers pass the first criterion."""
 
-    async def initial_state(self, connection: AsyncConnection, campaign: Any) -> HaloState:
-        count = await count_items_of_campaign(connection, campaign.id)
-        return HaloState(HaloSums.empty(count, len(campaign.criteria)))
+    async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> HaloState:
+        count = await count_items_of_campaign(connection, criterion.campaign.id)
+        return HaloState(HaloSums.empty(count, len(criterion.campaign.criteria)))
 
     async def load_hits(
-        self, connection: AsyncConnection, campaign: Any, **filters: Any
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
         """Load HITs with the values of all criteria together."""
         hits_by_criterion = [
-            await super(HaloReplay, self).load_hits(connection, criterion_view, **filters)
-            for criterion_view in criterion_views(campaign)
+            await super(HaloReplay, self).load_hits(connection, part, **filters) for part in criterion.campaign.criteria
         ]
         return [
             (numbered_hits[0][0], halo.merge_criteria_hits([hit for _, hit in numbered_hits]))

@@ -15,10 +15,10 @@ from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems
-from app.designs.criteria import criterion_number, criterion_views
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound, shorten_echo
@@ -28,7 +28,6 @@ from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.media.render_items import render_campaign_items
 from app.record import remarks
-from app.record.campaign_law import law_of
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
@@ -159,7 +158,11 @@ class ItemPage:
 
 
 async def load_item_page(
-    connection: AsyncConnection, campaign: Any, external_id: str, history: PosteriorHistory, intervals: ModeratedMeans
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    external_id: str,
+    history: PosteriorHistory,
+    intervals: ModeratedMeans,
 ) -> ItemPage:
     """Load an item by the id that its researcher gave it. Raises `NotFound` (`item_not_found`).
 
@@ -168,28 +171,32 @@ async def load_item_page(
     statement = select(posteriors, items.c.external_id, items.c.shown).join_from(
         items, posteriors, JOIN_ITEM_TO_POSTERIOR
     )
-    item_statement = statement.where(items.c.campaign_id == campaign.id, items.c.external_id == external_id)
+    item_statement = statement.where(items.c.campaign_id == criterion.campaign.id, items.c.external_id == external_id)
     rows = (await connection.execute(item_statement.order_by(posteriors.c.criterion))).all()
     if not rows:
         shortened_id = shorten_echo(external_id)
-        raise NotFound(f"“{campaign.name}” has no item “{shortened_id}”.", code="item_not_found", item=shortened_id)
-    row, law = rows[criterion_number(campaign)], law_of(campaign)
-    answers, unable = await load_item_answers(connection, campaign, row.number)
+        raise NotFound(
+            f"“{criterion.campaign.name}” has no item “{shortened_id}”.", code="item_not_found", item=shortened_id
+        )
+    row, law = rows[criterion.number], criterion.law
+    answers, unable = await load_item_answers(connection, criterion, row.number)
     if weight_request := law.read_judgment_weights(row.number):
-        law_state = LawRunner(await driver_of(connection), Revision(campaign.id, row.revision, row.criterion), law, {})
+        law_state = LawRunner(
+            await driver_of(connection), Revision(criterion.campaign.id, row.revision, row.criterion), law, {}
+        )
         answers = add_judgment_weights(answers, *await law_state.run(weight_request))
     family = law.family
     x = density_grid(family.support, row.score, row.variance)
-    classes = design_of(campaign).classes
+    classes = criterion.design.classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
     earlier_curves = [posterior_curve(family, *moment, x, classes) for moment in history.earlier_states(row.number)]
     labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
         None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
     )
-    shown = await render_campaign_items(await driver_of(connection), campaign, [row.number], [row.shown])
-    criterion_curves = curves_by_criterion(campaign, rows) if campaign.criteria else {}
-    item_remarks = await load_item_remarks(connection, campaign, external_id)
+    shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
+    criterion_curves = curves_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
+    item_remarks = await load_item_remarks(connection, criterion.campaign, external_id)
     return ItemPage(
         row,
         (x * MAX_POINTS).tolist(),
@@ -205,7 +212,7 @@ async def load_item_page(
     )
 
 
-async def load_item_remarks(connection: AsyncConnection, campaign: Any, external_id: str) -> Page[Row[Any]] | None:
+async def load_item_remarks(connection: AsyncConnection, campaign: Campaign, external_id: str) -> Page[Row[Any]] | None:
     """Load the newest comments and flags on an item; None if the campaign shows none."""
     if not await remarks.should_show_remarks(connection, campaign):
         return None
@@ -214,7 +221,7 @@ async def load_item_remarks(connection: AsyncConnection, campaign: Any, external
     )
 
 
-def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
+def curves_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
     """Return an item's posterior by each criterion, without its density.
 
     Args:
@@ -222,21 +229,21 @@ def curves_by_criterion(campaign: Any, rows: Sequence[Row[Any]]) -> dict[str, Po
         rows: Posteriors of the item, one for each criterion, in their order.
 
     """
-    family, empty_grid = law_of(campaign).family, np.zeros(0)
+    family, empty_grid = campaign.law.family, np.zeros(0)
     return {
-        criterion_view.criterion_name: posterior_curve(
-            family, row.judgments, row.state, empty_grid, design_of(criterion_view).classes
-        )
-        for criterion_view, row in zip(criterion_views(campaign), rows, strict=True)
+        criterion.name: posterior_curve(family, row.judgments, row.state, empty_grid, criterion.design.classes)
+        for criterion, row in zip(campaign.criteria, rows, strict=True)
     }
 
 
 async def load_item_answers(
-    connection: AsyncConnection, campaign: Any, item_number: int
+    connection: AsyncConnection, criterion: Criterion[Campaign], item_number: int
 ) -> tuple[list[ItemJudgment], list[UnableAnnotator]]:
     """Load the answers about an item and the annotators who could not judge it, newest first."""
-    designs = [design_of(view) for view in criterion_views(campaign)]
-    rows = (await connection.execute(LIST_ANSWERS_ABOUT_ITEM, {"campaign": campaign.id, "number": item_number})).all()
+    designs = [part.design for part in criterion.campaign.criteria]
+    rows = (
+        await connection.execute(LIST_ANSWERS_ABOUT_ITEM, {"campaign": criterion.campaign.id, "number": item_number})
+    ).all()
     unable = [
         UnableAnnotator(row.annotator, row.reason, row.received_at, row.counts)
         for row in rows
@@ -244,7 +251,7 @@ async def load_item_answers(
     ]
     rows_with_responses = [(row, split_answer_by_criterion(row, len(designs))) for row in rows]
     judgments = [
-        build_item_judgment(criterion_number(campaign), designs, row, responses, item_number)
+        build_item_judgment(criterion.number, designs, row, responses, item_number)
         for row, responses in rows_with_responses
         if item_number in responses[0].items
     ]

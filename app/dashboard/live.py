@@ -22,7 +22,8 @@ from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker, load_dashboard_state
 from app.database.session import DATABASE_ERRORS, is_database_away
-from app.designs.criteria import criterion_number, criterion_view
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 
 LIVE_POLL_SECONDS = 0.2
 MIN_COMPUTE_SECONDS = 1.0
@@ -65,13 +66,13 @@ class LiveDashboards:
         self.tasks = KeyedTasks[tuple[str, int, int]]("live pages")
         self.stopping = False
 
-    async def load_state(self, campaign: Any, *, now: datetime) -> DashboardState:
+    async def load_state(self, criterion: Criterion[Campaign], *, now: datetime) -> DashboardState:
         """Return the state for a page: the one that its viewers share, or one made for it."""
-        broadcast = self.broadcasts.get((campaign.slug, criterion_number(campaign)))
+        broadcast = self.broadcasts.get((criterion.campaign.slug, criterion.number))
         if broadcast is not None and broadcast.state is not None:
             return broadcast.state
         async with self.database.connect() as connection:
-            return await load_dashboard_state(connection, self.cache, self.followers, campaign, now=now)
+            return await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
 
     async def stream_states(
         self, slug: str, criterion: int = 0, *, seen_version: str = ""
@@ -143,12 +144,12 @@ class LiveDashboards:
         """
         now = await self.clock()
         async with self.database.connect() as connection:
-            slug, criterion = address
-            campaign = criterion_view(await lifecycle.find_campaign(connection, slug), criterion)
+            slug, number = address
+            criterion = (await lifecycle.find_campaign(connection, slug)).criteria[number]
             # Read before the state: an answer in between is in the state already, and causes one more computation.
-            new_marker = await load_change_marker(connection, campaign, old_marker, now=now)
+            new_marker = await load_change_marker(connection, criterion, old_marker, now=now)
             if new_marker != old_marker:
-                state = await load_dashboard_state(connection, self.cache, self.followers, campaign, now=now)
+                state = await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
                 broadcast.publish(state)
                 if state.unread_answers:
                     return None

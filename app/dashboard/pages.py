@@ -5,14 +5,14 @@ import io
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts.guards import CurrentAccess, is_still_admitted, require_researcher
 from app.alerts import listings as alerts
-from app.analysis.pages.analysis import CriterionNameQuery, campaign_page_context
+from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
 from app.campaigns import experiment_arms, lifecycle, summaries
@@ -24,8 +24,8 @@ from app.dashboard.state import DashboardState
 from app.database import audit_log
 from app.database.alerts import alert_sentence
 from app.database.bulk import open_snapshot
-from app.designs.criteria import criterion_number, find_criterion
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, NotFound
 from app.http.dependencies import (
@@ -40,7 +40,6 @@ from app.http.dependencies import (
 )
 from app.http.templating import english_environment
 from app.quality import listings as findings
-from app.record.campaign_law import law_of
 from app.simulation import rehearsal_offer
 
 router = APIRouter(
@@ -63,20 +62,22 @@ def get_live_dashboards(request: Request) -> LiveDashboards:
     return live
 
 
-async def load_launched_campaign(database: Database, slug: str, criterion: CriterionNameQuery = "") -> Any:
-    """Load the campaign by the criterion in the address.
+async def load_launched_criterion(
+    database: Database, slug: str, criterion: CriterionNameQuery = ""
+) -> Criterion[Campaign]:
+    """Load the criterion in the address, of a launched campaign.
 
     Raises `Conflict` (`not_launched`) for a draft, which has no posteriors to show, and `NotFound`
     (`criterion_not_found`).
     """
     async with database.connect() as connection:
-        campaign = find_criterion(await lifecycle.find_campaign(connection, slug), criterion)
+        campaign = await lifecycle.find_campaign(connection, slug)
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
-    return campaign
+    return campaign.find_criterion(criterion)
 
 
-LaunchedCampaign = Annotated[Any, Depends(load_launched_campaign)]
+LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_launched_criterion)]
 
 
 @home_router.get("")
@@ -112,10 +113,10 @@ async def dashboard_page(
                 "admin/_dashboard_draft.html",
                 await draft_page.load_draft_page(connection, slug) | {"experiment": arm},
             )
-    campaign = find_criterion(campaign, view.criterion)
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    criterion = campaign.find_criterion(view.criterion)
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
     async with database.connect() as connection:
-        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
+        items_page = await table.load_items_page(connection, criterion, view, state.intervals)
         unjudged = await unjudged_items.list_unjudged_items(connection, campaign)
         left_over = await uncompared_systems.list_uncompared_systems(connection, campaign)
         unseen_alerts = await alerts.list_alerts(connection, campaign.id)
@@ -128,10 +129,10 @@ async def dashboard_page(
     allow_external_media(request, campaign)
     base, done_at = request_base_url(request), state.figures["done_at"]
     link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
-    context = campaign_page_context(campaign) | {
-        "law": law_of(campaign),
-        "design": design_of(campaign),
-        "unit": design_of(campaign).score_unit(law_of(campaign)),
+    context = criterion_page_context(criterion) | {
+        "law": criterion.law,
+        "design": criterion.design,
+        "unit": criterion.design.score_unit(criterion.law),
         "view": view.model_copy(update={"page": items_page.number}),
         "shown": items_page,
         "unjudged": unjudged,
@@ -143,7 +144,7 @@ async def dashboard_page(
         "change_said": audit_log.describe_log_line,
         "changes": audit_log.displayed_changes,
         "state": state,
-        "item": await load_viewed_item(database, campaign, view, state) if view.item else None,
+        "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
         "dashes": drawings.EARLY_CURVE_DASHES,
         "now": now,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
@@ -162,15 +163,15 @@ async def dashboard_page(
 
 
 async def load_viewed_item(
-    database: Database, campaign: Any, items_view: table.ItemsView, state: DashboardState
+    database: Database, criterion: Criterion[Campaign], items_view: table.ItemsView, state: DashboardState
 ) -> item.ItemPage:
     async with open_snapshot(database) as connection:
-        return await item.load_item_page(connection, campaign, items_view.item, state.history, state.intervals)
+        return await item.load_item_page(connection, criterion, items_view.item, state.history, state.intervals)
 
 
 @router.get("/events")
 async def stream_events(
-    request: Request, database: Database, campaign: LaunchedCampaign, last_event_id: Annotated[str, Header()] = ""
+    request: Request, database: Database, criterion: LaunchedCriterion, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
     """Stream server-sent events: the newest state now, then each that differs. The id of an event is its state's
     version.
@@ -179,7 +180,7 @@ async def stream_events(
     async def stream() -> AsyncIterator[bytes]:
         yield RECONNECT_EVENT
         newest = get_live_dashboards(request).stream_states(
-            campaign.slug, criterion_number(campaign), seen_version=last_event_id
+            criterion.campaign.slug, criterion.number, seen_version=last_event_id
         )
         async with aclosing(newest) as states:
             async for state in states:
@@ -195,24 +196,24 @@ def format_state_event(state: DashboardState) -> bytes:
     return f"id: {state.version}\ndata: {state.figures_json}\n\n".encode()
 
 
-def require_heatmap(campaign: Any, state: DashboardState) -> Heatmap:
+def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> Heatmap:
     """Return the match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items have no scores on a
     scale.
     """
     if state.heatmap is None:
         raise NotFound(
-            f"The items of “{campaign.name}” have labels, not scores, so there is no match quality of pairs.",
+            f"The items of “{criterion.campaign.name}” have labels, not scores, so there is no match quality of pairs.",
             code="figure_not_found",
         )
     return state.heatmap
 
 
 @router.get("/match-quality")
-async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: Now) -> HTMLResponse:
+async def match_quality_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
     """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
-    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
-    unit = design_of(campaign).score_unit(law_of(campaign))
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
+    unit = criterion.design.score_unit(criterion.law)
     rows = [
         (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
         for row, (score, other) in enumerate(zip(heatmap.score.tolist(), closest_rows(heatmap).tolist(), strict=True))
@@ -220,77 +221,78 @@ async def match_quality_page(request: Request, campaign: LaunchedCampaign, now: 
     return render_page(
         request,
         "admin/_dashboard_match_quality.html",
-        campaign_page_context(campaign) | {"rows": rows, "picture": heatmap, "unit": unit},
+        criterion_page_context(criterion) | {"rows": rows, "picture": heatmap, "unit": unit},
     )
 
 
 @router.get("/match-quality.csv")
-async def match_quality_csv_file(request: Request, campaign: LaunchedCampaign, now: Now) -> Response:
+async def match_quality_csv_file(request: Request, criterion: LaunchedCriterion, now: Now) -> Response:
     """Return all cells of the heatmap, to four decimals."""
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
-    heatmap, labels = require_heatmap(campaign, state), state.figures["heatmap"]["labels"]
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["", *labels])
     for label, cells in zip(labels, heatmap.quality.tolist(), strict=True):
         writer.writerow([label, *(f"{quality:.4f}" for quality in cells)])
-    return inline_file_response(campaign, "match-quality", "csv", out.getvalue(), now)
+    return inline_file_response(criterion, "match-quality", "csv", out.getvalue(), now)
 
 
 @router.get("/figures/item.svg")
 async def item_figure_svg(
-    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+    request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the posterior of the viewed item, now and after its first judgments."""
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
-    design, law = design_of(campaign), law_of(campaign)
-    item_page = await load_viewed_item(database, campaign, view, state)
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    design, law = criterion.design, criterion.law
+    item_page = await load_viewed_item(database, criterion, view, state)
     drawing = drawings.density_drawing(item_page, design.score_unit(law), calibrated=design.shares_axis_with(law))
-    return inline_file_response(campaign, "item", "svg", render_drawing_svg(drawing), now)
+    return inline_file_response(criterion, "item", "svg", render_drawing_svg(drawing), now)
 
 
 @router.get("/figures/scores.svg")
 async def scores_figure_svg(
-    request: Request, database: Database, campaign: LaunchedCampaign, view: ItemsViewQuery, now: Now
+    request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the rows of the view with their intervals."""
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
     async with database.connect() as connection:
-        items_page = await table.load_items_page(connection, campaign, view, state.intervals)
+        items_page = await table.load_items_page(connection, criterion, view, state.intervals)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
-    design, law = design_of(campaign), law_of(campaign)
+    design, law = criterion.design, criterion.law
     drawing = drawings.forest_plot_drawing(
         items_page, domain, design.score_unit(law), calibrated=design.shares_axis_with(law)
     )
-    return inline_file_response(campaign, "scores", "svg", render_drawing_svg(drawing), now)
+    return inline_file_response(criterion, "scores", "svg", render_drawing_svg(drawing), now)
 
 
 @router.get("/figures/{name}.svg")
 async def campaign_figure_svg(
-    request: Request, campaign: LaunchedCampaign, name: Literal["distribution", "pace", "uncertainty"], now: Now
+    request: Request, criterion: LaunchedCriterion, name: Literal["distribution", "pace", "uncertainty"], now: Now
 ) -> Response:
     """Draw the histogram, the pace or the curve of uncertainty, with times in UTC."""
-    state = await get_live_dashboards(request).load_state(campaign, now=now)
+    state = await get_live_dashboards(request).load_state(criterion, now=now)
     if name == "pace":
         return inline_file_response(
-            campaign, name, "svg", render_drawing_svg(drawings.pace_drawing(state.figures)), now
+            criterion, name, "svg", render_drawing_svg(drawings.pace_drawing(state.figures)), now
         )
     if name == "uncertainty":
-        if not design_of(campaign).is_ordered:
+        if not criterion.design.is_ordered:
             raise NotFound("Labels without an order have no mean and no interval.", code="figure_not_found")
-        drawing = drawings.uncertainty_drawing(state.figures, design_of(campaign).unit)
-        return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
-    drawing = drawings.distribution_drawing(state.figures, design_of(campaign).score_unit(law_of(campaign)))
-    return inline_file_response(campaign, name, "svg", render_drawing_svg(drawing), now)
+        drawing = drawings.uncertainty_drawing(state.figures, criterion.design.unit)
+        return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
+    drawing = drawings.distribution_drawing(state.figures, criterion.design.score_unit(criterion.law))
+    return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
 
 
 def render_drawing_svg(drawing: drawings.Drawing) -> str:
     return english_environment.get_template("admin/_dashboard_figure.xml").render(figure=drawing)
 
 
-def inline_file_response(campaign: Any, file_kind: str, extension: str, content: str, now: datetime) -> Response:
+def inline_file_response(
+    criterion: Criterion[Campaign], file_kind: str, extension: str, content: str, now: datetime
+) -> Response:
     """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
-    criterion = campaign.criterion_name if campaign.criteria else ""
-    headers = download_headers(campaign.slug, file_kind, extension, criterion, now=now, inline=True)
+    headers = download_headers(criterion.campaign.slug, file_kind, extension, criterion.name, now=now, inline=True)
     return Response(content, media_type=FIGURE_MEDIA_TYPES[extension], headers=headers)

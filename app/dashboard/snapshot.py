@@ -22,7 +22,8 @@ from app.database.audit_log import load_changes_since_launch
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import Driver, driver_of
 from app.database.tables import items
-from app.designs.criteria import criterion_number, criterion_view
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.inference.ground.arrays import Array, Mask
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
@@ -55,7 +56,7 @@ class CampaignSnapshot:
     """Data of a campaign by one criterion, as of one moment; arrays are (N,).
 
     Attributes:
-        campaign: The campaign, by the criterion by which it is read.
+        criterion: The criterion that is shown.
         as_of: The moment, at most the end of the campaign.
         hit_count: Number of HITs that count.
         counts: First answer, number of annotators, open HITs.
@@ -76,7 +77,7 @@ class CampaignSnapshot:
 
     """
 
-    campaign: Any
+    criterion: Criterion[Campaign]
     as_of: datetime
     hit_count: int
     counts: Row[Any]
@@ -94,6 +95,10 @@ class CampaignSnapshot:
     halo: HaloState | None
     changes: Sequence[Row[Any]]
     crowd_gone: bool
+
+    @property
+    def campaign(self) -> Campaign:
+        return self.criterion.campaign
 
     @property
     def drawn_judgments(self) -> Counts:
@@ -133,45 +138,56 @@ class CampaignSnapshot:
 
 
 async def load_campaign_snapshot(
-    connection: AsyncConnection, cache: PosteriorCache, replays: IncrementalReplays, campaign: Any, *, now: datetime
+    connection: AsyncConnection,
+    cache: PosteriorCache,
+    replays: IncrementalReplays,
+    criterion: Criterion[Campaign],
+    *,
+    now: datetime,
 ) -> CampaignSnapshot:
-    """Load the snapshot of a launched campaign as of now, by the criterion by which it is read."""
-    as_of = min(now, campaign.finished_at or now)
-    simulated_hits = await count_made_up_hits(connection, campaign.id)  # first, so that they are never more than all
-    counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign.id, "now": now})).one()
-    hits_by_minute = await count_hits_per_minute(connection, campaign.id, as_of)
+    """Load the snapshot of a launched campaign as of now, by a criterion."""
+    as_of = min(now, criterion.campaign.finished_at or now)
+    campaign_id = criterion.campaign.id
+    # First, so that they are never more than all.
+    simulated_hits = await count_made_up_hits(connection, campaign_id)
+    counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign_id, "now": now})).one()
+    hits_by_minute = await count_hits_per_minute(connection, campaign_id, as_of)
     driver = await driver_of(connection)
-    index = (await cache.load_current_index(driver, campaign)).index
+    index = (await cache.load_current_index(driver, criterion.campaign)).index
     # These are copies: other requests change the originals while a thread draws.
     is_gone, is_settled = index.judgments & GONE_OFFSET > 0, index.judgments & SETTLED_OFFSET > 0
     judgments = index.judgments % SETTLED_OFFSET
-    scores = await load_scores_and_variances(driver, campaign, index)
-    names = await load_item_names(connection, campaign.id) if len(index.score) <= MAX_HEATMAP_ROWS else []
-    precision_position = await replays.precisions.load_newest(connection, campaign)
-    history = (await replays.histories.load_newest(connection, campaign)).state
+    scores = await load_scores_and_variances(driver, criterion, index)
+    names = await load_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
+    precision_position = await replays.precisions.load_newest(connection, criterion)
+    history = (await replays.histories.load_newest(connection, criterion)).state
     hits = precision_position.state.answers + precision_position.remaining
-    skips_implied_pairs = campaign.implied_asked_percent is not None
-    implied_state = (await replays.implied.load_newest(connection, campaign)).state if skips_implied_pairs else None
-    first_criterion = criterion_view(campaign, 0)
-    halo = (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(campaign) else None
-    changes = await load_changes_since_launch(connection, campaign.id)
-    crowd_gone = await is_rehearsal_crowd_gone(connection, campaign)
+    skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
+    implied_state = (await replays.implied.load_newest(connection, criterion)).state if skips_implied_pairs else None
+    first_criterion = criterion.campaign.criteria[0]
+    halo = (
+        (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(criterion) else None
+    )
+    changes = await load_changes_since_launch(connection, campaign_id)
+    crowd_gone = await is_rehearsal_crowd_gone(connection, criterion.campaign)
     arrays = *scores, judgments, is_gone, is_settled
     states = precision_position.state, history, implied_state, halo
     return CampaignSnapshot(
-        campaign, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes, crowd_gone
+        criterion, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes, crowd_gone
     )
 
 
-async def load_scores_and_variances(connection: Driver, campaign: Any, index: Index) -> tuple[Array, Array]:
+async def load_scores_and_variances(
+    connection: Driver, criterion: Criterion[Campaign], index: Index
+) -> tuple[Array, Array]:
     """Load score and variance of each item, (N,) each.
 
     Without criteria these are the ones that select items; with several, those of the criterion by which it is read.
     """
-    if not campaign.criteria:
+    if not criterion.campaign.has_criteria:
         return index.score.copy(), index.variance.copy()
     columns = await fetch_arrays_on_driver(
-        connection, LIST_SCORES_OF_CRITERION, (campaign.id, criterion_number(campaign)), score="f8", variance="f8"
+        connection, LIST_SCORES_OF_CRITERION, (criterion.campaign.id, criterion.number), score="f8", variance="f8"
     )
     item_count = len(index.score)  # an item may have joined since
     return columns["score"][:item_count], columns["variance"][:item_count]

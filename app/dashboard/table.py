@@ -11,12 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.dashboard.classes import leading_labels
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
-from app.designs.criteria import criterion_number
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.record.campaign_law import law_of
 
 DASHBOARD_ITEMS_PER_PAGE = 20
 
@@ -89,14 +88,14 @@ class ItemRow:
 
 
 async def load_items_page(
-    connection: AsyncConnection, campaign: Any, view: ItemsView, intervals: ModeratedMeans
+    connection: AsyncConnection, criterion: Criterion[Campaign], view: ItemsView, intervals: ModeratedMeans
 ) -> Page[ItemRow]:
     """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
-    rows = (await connection.execute(select_item_rows(campaign, view, offset))).all()
+    rows = (await connection.execute(select_item_rows(criterion, view, offset))).all()
     if not rows and view.page > 1:
-        return await load_items_page(connection, campaign, view.model_copy(update={"page": 1}), intervals)
-    family = law_of(campaign).family
+        return await load_items_page(connection, criterion, view.model_copy(update={"page": 1}), intervals)
+    family = criterion.law.family
     state = family.stack_states([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
@@ -106,7 +105,7 @@ async def load_items_page(
         ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
     ]
     if family.counts_classes:
-        labels = leading_labels(design_of(campaign).classes, family.most_counted_class(state))
+        labels = leading_labels(criterion.design.classes, family.most_counted_class(state))
         lines = [label_item_row(line, label) for line, label in zip(lines, labels, strict=True)]
     return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 
@@ -116,35 +115,35 @@ def label_item_row(row: ItemRow, label: str) -> ItemRow:
     return replace(row, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
 
 
-def select_item_rows(campaign: Any, view: ItemsView, offset: int) -> Select[Any]:
+def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
     """Select posteriors and texts of a page's items, each with the total number of items found."""
     order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
-    total_query = select(func.count()).select_from(select_viewed_items(campaign, view).subquery()).scalar_subquery()
+    total_query = select(func.count()).select_from(select_viewed_items(criterion, view).subquery()).scalar_subquery()
     # A search reads every text, so it must not count in a second query; without a search, that is faster.
     total = func.count().over() if view.search else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
     page_query = (
-        select_viewed_items(campaign, view).add_columns(total.label("found")).order_by(order, posteriors.c.number)
+        select_viewed_items(criterion, view).add_columns(total.label("found")).order_by(order, posteriors.c.number)
     )
     rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
         select(posteriors, items.c.external_id, items.c.shown, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, JOIN_ITEM_TO_POSTERIOR)
-        .where(is_posterior_of_campaign(campaign))
+        .where(is_posterior_by_criterion(criterion))
         .order_by(order, posteriors.c.number)
     )
 
 
-def is_posterior_of_campaign(campaign: Any) -> ColumnElement[bool]:
-    """Match the posteriors of a campaign, by the criterion by which it is read."""
-    return and_(posteriors.c.campaign_id == campaign.id, posteriors.c.criterion == criterion_number(campaign))
+def is_posterior_by_criterion(criterion: Criterion[Campaign]) -> ColumnElement[bool]:
+    """Return the condition of the posteriors by a criterion."""
+    return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 
-def select_viewed_items(campaign: Any, view: ItemsView) -> Select[Any]:
+def select_viewed_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
-    statement = select(posteriors.c.number).where(is_posterior_of_campaign(campaign))
+    statement = select(posteriors.c.number).where(is_posterior_by_criterion(criterion))
     if view.search or view.sort == "name":
         statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)
     if view.search:

@@ -8,9 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import is_open_sql, item_count_sql
 from app.database.session import driver_of
+from app.designs.campaign import Campaign
 from app.record.outputs import load_segments
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.registry import selection_settings
 
 LIST_UNDERJUDGED_SYSTEMS = text(f"""
     SELECT i.number, i.external_id, p.judgments FROM posteriors p
@@ -20,7 +20,7 @@ LIST_UNDERJUDGED_SYSTEMS = text(f"""
 """)
 
 
-async def list_uncompared_systems(connection: AsyncConnection, campaign: Row[Any]) -> Sequence[Row[Any]]:
+async def list_uncompared_systems(connection: AsyncConnection, campaign: Campaign) -> Sequence[Row[Any]]:
     """List the systems with fewer judgments than wanted, if they fill a HIT but no two of them can be compared.
 
     Return none for a campaign that continues.
@@ -37,7 +37,7 @@ async def list_uncompared_systems(connection: AsyncConnection, campaign: Row[Any
         return ()
     count = await connection.scalar(select(item_count_sql(campaign.id))) or 0
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, count)
-    asking, always = selection_settings(campaign), campaign.always_shown
+    asking, always = campaign.selection_settings, campaign.always_shown
     can_continue = segments.can_compare(
         [row.number for row in systems], always, n=asking.items_per_hit, min_outputs=asking.min_items + len(always)
     )

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
+from app.designs.campaign import Campaign
 from app.record import unjudged
 
 MAX_UNJUDGED_SHOWN = 20  # the export of items has all
@@ -53,7 +54,7 @@ class UnjudgedItems:
     gone: int
 
 
-async def list_unjudged_items(connection: AsyncConnection, campaign: Any) -> UnjudgedItems:
+async def list_unjudged_items(connection: AsyncConnection, campaign: Campaign) -> UnjudgedItems:
     """List the items of a launched campaign that annotators could not judge."""
     if not campaign.cannot_be_judged:
         return UnjudgedItems((), 0, 0)
@@ -69,7 +70,7 @@ async def list_unjudged_items(connection: AsyncConnection, campaign: Any) -> Unj
     return UnjudgedItems(lines[:MAX_UNJUDGED_SHOWN], len(lines), sum(line.gone for line in lines))
 
 
-def unjudged_item_from_row(campaign: Any, row: Row[Any], reasons: Mapping[str, int]) -> UnjudgedItem:
+def unjudged_item_from_row(campaign: Campaign, row: Row[Any], reasons: Mapping[str, int]) -> UnjudgedItem:
     is_always_shown = row.number in campaign.always_shown
     gone = row.unjudged >= campaign.unjudged_people and not is_always_shown
     return UnjudgedItem(row.external_id, row.shown, row.unjudged, reasons, gone, is_always_shown)

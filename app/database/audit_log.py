@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -118,10 +118,19 @@ FIND_CHANGES_SINCE_LAUNCH = text("""
 """)
 
 
+class NamedCampaign(Protocol):
+    """A campaign by its id and its name in addresses."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def slug(self) -> str: ...
+
+
 async def log_change(
     connection: AsyncConnection,
     action: str,
-    campaign: Any = None,
+    campaign: NamedCampaign | None = None,
     *,
     about: str = "",
     before: Mapping[str, Any] | None = None,
@@ -137,7 +146,7 @@ async def log_change(
     Args:
         connection: A connection in the change's transaction.
         action: A key of `ACTION_PHRASES`.
-        campaign: A row with `id` and `slug`, if the change concerns a campaign.
+        campaign: The campaign, if the change concerns a campaign.
         about: The subject, such as A7 or a login name.
         before: Old values by name.
         after: New values by name.

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, exists, func, select, text
+from sqlalchemy import ColumnElement, ScalarSelect, TextClause, exists, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raise_alerts_sql
@@ -87,25 +86,6 @@ class CampaignNames:
 
 # True if any annotator has a personal link.
 HAS_PEOPLE_COLUMN = exists().where(personal_links.c.campaign_id == campaigns.c.id).label("has_people")
-
-
-async def load_campaign_by_slug(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """Return the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    return await fetch_campaign_row(connection, select(campaigns), slug)
-
-
-async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """Return the campaign with `item_count` and `has_people`, which the checklist of a draft's pages shows."""
-    return await fetch_campaign_row(
-        connection, select(campaigns, item_count_sql(campaigns.c.id).label("item_count"), HAS_PEOPLE_COLUMN), slug
-    )
-
-
-async def fetch_campaign_row(connection: AsyncConnection, statement: Select[Any], slug: str) -> Row[Any]:
-    row: Row[Any] | None = (await connection.execute(statement.where(campaigns.c.slug == slug))).one_or_none()
-    if row is None:
-        raise campaign_not_found(slug)
-    return row
 
 
 def item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:

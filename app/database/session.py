@@ -148,9 +148,17 @@ class IdRow(Record):
     id: int
 
 
-def row_columns_sql(row_class: type[Record], table: str) -> str:
-    """Return SQL for the columns of a row class, read from one table."""
-    return ", ".join(f"{table}.{name}" for name in row_class.__annotations__)
+def row_columns_sql(row_class: type[Record], table: str, **columns: str) -> str:
+    """Return SQL for the columns of a row class, read from one table.
+
+    Args:
+        row_class: The class, whose attributes have the names of columns.
+        table: The name of the table in the statement.
+        columns: The columns of attributes with another name.
+
+    """
+    names = row_class.__annotations__
+    return ", ".join(f"{table}.{columns[name]} AS {name}" if name in columns else f"{table}.{name}" for name in names)
 
 
 # asyncpg's errors for a broken connection; the second if it notices during an operation.

@@ -1,9 +1,9 @@
 """Best-worst scaling: annotators choose the best and the worst of a few items; the others stay unordered."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from app.designs.design import EqualMeans, unknown_items_error
+from app.designs.design import EqualMeans, TaskSettings, unknown_items_error
 from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.two_ends import LabelledEndsDesign
 from app.errors import Invalid
@@ -39,11 +39,11 @@ class BestWorst(LabelledEndsDesign):
     def allowed_values_text(self) -> str:
         return "1 for the best, 3 for the worst, or 2 for another"
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         return Message(
             "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
             "“%(worst)s”.",
-            items=campaign.items_per_hit,
+            items=task.items_per_hit,
             best=self.best_label,
             worst=self.worst_label,
         )

@@ -1,11 +1,11 @@
 """Categories: each item gets one of many labels, which have no order."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, ValueKind
+from app.designs.design import Design, TaskSettings, ValueKind
 from app.designs.field_flags import OneLine, is_blank
 from app.http.languages.catalogue import Message
 
@@ -78,16 +78,16 @@ class Categories(Design):
         """Return the labels without their descriptions."""
         return [option.label for option in self.options]
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the number of labels."""
         labels = len(self.labels)
-        if campaign.items_per_hit == 1:
+        if task.items_per_hit == 1:
             return Message(
                 "You see one item at a time and choose, of %(labels)d labels, the one that fits best.", labels=labels
             )
         return Message(
             "You see %(items)d items at a time and choose, of %(labels)d labels, for each the one that fits best.",
-            items=campaign.items_per_hit,
+            items=task.items_per_hit,
             labels=labels,
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 from unicodedata import normalize
 from urllib.parse import unquote
 
@@ -156,6 +156,23 @@ class RenderedItems:
         return ["short" if short else "text" for short in self.short_names]
 
 
+class ContentSettings(Protocol):
+    """The settings of a campaign that say how items are rendered."""
+
+    @property
+    def content(self) -> str: ...
+    @property
+    def source_column(self) -> str | None: ...
+    @property
+    def reference_column(self) -> str | None: ...
+    @property
+    def differences(self) -> str: ...
+    @property
+    def https_media(self) -> bool: ...
+    @property
+    def latex(self) -> bool: ...
+
+
 @dataclass(frozen=True)
 class Content:
     """A campaign's settings of how items are rendered.
@@ -177,8 +194,8 @@ class Content:
     latex: bool = False
 
     @classmethod
-    def from_campaign(cls, campaign: Any) -> Self:
-        """Return the content settings of a campaign's settings or row."""
+    def from_campaign(cls, campaign: ContentSettings) -> Self:
+        """Return the content settings of a campaign."""
         columns = campaign.source_column, campaign.reference_column
         return cls(campaign.content, *columns, campaign.differences, campaign.https_media, campaign.latex)
 

@@ -4,7 +4,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,17 @@ def check_plain_text(value: object) -> object:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
     return value
+
+
+class TaskSettings(Protocol):
+    """The settings that a sentence about the task names, of a criterion or of a campaign with one question."""
+
+    @property
+    def items_per_hit(self) -> int: ...
+    @property
+    def low_label(self) -> str: ...
+    @property
+    def high_label(self) -> str: ...
 
 
 class Design(InputModel, ABC):
@@ -158,7 +169,7 @@ class Design(InputModel, ABC):
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod

@@ -3,18 +3,17 @@
 import json
 from typing import Any
 
-from app.designs import criteria, unjudged
 from app.designs.answer import Answer
+from app.designs.criteria import AskedCampaign, criterion_order_extra
 from app.designs.remarks import remarks_extra
+from app.designs.unjudged import unjudged_extra
 
 
-def extra_json(campaign: Any, answer: Answer, annotator_id: int) -> str | None:
+def extra_json(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> str | None:
     """Return the JSON for `responses.extra`; None where there is nothing to store.
 
     `annotator_id` is the id of the annotator's row.
     """
-    fields: dict[str, Any] = unjudged.unjudged_extra(campaign, answer) | criteria.criterion_order_extra(
-        campaign, annotator_id
-    )
+    fields: dict[str, Any] = unjudged_extra(campaign, answer) | criterion_order_extra(campaign, annotator_id)
     fields |= remarks_extra(answer.remarks)
     return json.dumps(fields) if fields else None

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
-from app.designs.criteria import criterion_views
+from app.designs.criteria import AskedCampaign
 from app.designs.design import Design
 from app.designs.number_parsing import parse_strict_decimal
-from app.designs.registry import design_of
 from app.errors import join_names
 
 INPUT_KEPT_MESSAGE = "What you entered is kept."  # how refusals of what was sent from a page end
@@ -83,10 +81,9 @@ class ValueFormat:
 class CriterionValueFormat(ValueFormat):
     """The format of a campaign's values in a file, which names the criterion of each value where there are several."""
 
-    def __init__(self, campaign: Any) -> None:
-        views = criterion_views(campaign)
-        super().__init__(design_of(views[0]))
-        self.parts = {view.criterion_name: ValueFormat(design_of(view)) for view in views} if campaign.criteria else {}
+    def __init__(self, campaign: AskedCampaign) -> None:
+        super().__init__(campaign.criteria[0].design)
+        self.parts = {part.name: ValueFormat(part.design) for part in campaign.criteria if campaign.has_criteria}
 
     @property
     def criterion_names(self) -> list[str]:

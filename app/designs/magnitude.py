@@ -4,13 +4,13 @@ Magnitude estimation (Stevens 1971) with a reference, as RankME asks it: Novikov
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
-from app.designs.design import Design, PlainNumber, ValueKind
+from app.designs.design import Design, PlainNumber, TaskSettings, ValueKind
 from app.designs.field_flags import require_visible_text
 from app.designs.number_parsing import AmbiguousNumber, parse_typed_decimal
 from app.designs.scale import MAX_POINTS
@@ -77,16 +77,16 @@ class Magnitude(Design):
         """Return a multiple of the reference's value, as people read it."""
         return format_plain_number(multiple * self.reference_value)
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the value of the reference."""
         value = self.reference_value_text
-        if campaign.items_per_hit == 1:
+        if task.items_per_hit == 1:
             return Message(
                 "You see one item at a time and give it a number, beside a reference that has %(value)s.", value=value
             )
         return Message(
             "You see %(items)d items at a time and give each a number, beside a reference that has %(value)s.",
-            items=campaign.items_per_hit,
+            items=task.items_per_hit,
             value=value,
         )
 

@@ -1,11 +1,11 @@
 """Ordinal scale: each item gets one of a few labelled points, which have an order; equal points are ties."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.designs.design import Design, ValueKind
+from app.designs.design import Design, TaskSettings, ValueKind
 from app.designs.field_flags import OneLine
 from app.http.languages.catalogue import Message
 
@@ -63,10 +63,10 @@ class Ordinal(Design):
             return [numbers.get(label, "") for label in self.classes]
         return list(POINT_KEYS[: len(self.labels)])
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the labels of the ends."""
         scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
-        if campaign.items_per_hit == 1:
+        if task.items_per_hit == 1:
             return Message(
                 "You see one item at a time and choose one of %(points)d points for it, from “%(low)s” to “%(high)s”.",
                 **scale,
@@ -74,7 +74,7 @@ class Ordinal(Design):
         return Message(
             "You see %(items)d items at a time and choose one of %(points)d points for each, from “%(low)s” to "
             "“%(high)s”.",
-            items=campaign.items_per_hit,
+            items=task.items_per_hit,
             **scale,
         )
 

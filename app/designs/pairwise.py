@@ -1,11 +1,11 @@
 """Pairwise comparison: annotators see two items side by side and choose one, or neither."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from app.designs.design import unknown_items_error
+from app.designs.design import TaskSettings, unknown_items_error
 from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.rank_base import OrderDesign
 from app.errors import Invalid
@@ -37,7 +37,7 @@ class Pairwise(OrderDesign):
         "answers: the next page leads back to them.",
     )
 
-    def describe_task(self, campaign: Any) -> str:  # noqa: ARG002  (others name the number of items)
+    def describe_task(self, task: TaskSettings) -> str:  # noqa: ARG002  (others name the number of items)
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")

@@ -1,7 +1,8 @@
 """Ranking: annotators put the items of a HIT in an order, which may have ties."""
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from app.designs.design import TaskSettings
 from app.designs.rank_base import OrderDesign
 from app.designs.two_ends import LabelledEndsDesign
 from app.http.languages.catalogue import Message
@@ -19,9 +20,9 @@ class Ranking(LabelledEndsDesign, OrderDesign):
     item_naming: ClassVar[Literal["letter", "side"] | None] = "letter"
     default_law: ClassVar[str] = "trueskill"
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the labels of the ends."""
-        values = {"items": campaign.items_per_hit, "best": self.best_label, "worst": self.worst_label}
+        values = {"items": task.items_per_hit, "best": self.best_label, "worst": self.worst_label}
         if self.ties_allowed:
             return Message(
                 "You see %(items)d items at a time and put them in order, from “%(best)s” to “%(worst)s”; equal ones "

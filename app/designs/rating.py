@@ -2,8 +2,9 @@
 strip.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from app.designs.design import TaskSettings
 from app.designs.slider import Slider
 from app.http.languages.catalogue import Message
 
@@ -19,13 +20,13 @@ class Rating(Slider):
     default_items: ClassVar[int] = 1
     fits_in_grid: ClassVar[bool] = True
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the labels of the ends."""
-        ends = {"low": campaign.low_label, "high": campaign.high_label}
-        if campaign.items_per_hit == 1:
+        ends = {"low": task.low_label, "high": task.high_label}
+        if task.items_per_hit == 1:
             return Message("You see one item at a time and place it on a scale from “%(low)s” to “%(high)s”.", **ends)
         return Message(
             "You see %(items)d items at a time and place each, for itself, on a scale from “%(low)s” to “%(high)s”.",
-            items=campaign.items_per_hit,
+            items=task.items_per_hit,
             **ends,
         )

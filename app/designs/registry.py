@@ -1,5 +1,6 @@
 """Registry of the designs by name. To add a design, add a module with a class, a template, and one line here."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -22,10 +23,9 @@ DESIGNS: dict[str, type[Design]] = {
 DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it as the default of stored campaigns, too
 
 
-def design_of(campaign: Any) -> Design:
-    """Return the design of a campaign's row, with its settings."""
-    design = DESIGNS[campaign.design]
-    return design.model_validate(campaign.design_settings) if campaign.design_settings else default_design(design)
+def make_design(name: str, settings: Mapping[str, Any]) -> Design:
+    """Return the design of this name with these settings."""
+    return DESIGNS[name].model_validate(settings) if settings else default_design(DESIGNS[name])
 
 
 @cache

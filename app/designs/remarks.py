@@ -8,7 +8,7 @@ it, the remark is dropped and the answer counts.
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints, field_validator
 
@@ -100,7 +100,18 @@ def is_remark_asked(target: RemarkTarget, subject: str) -> bool:
     return target in ("both", "HIT" if subject == WHOLE_HIT else "items")
 
 
-def keep_offered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
+class RemarkOffer(Protocol):
+    """The settings by which annotators may comment on HITs and items, and flag them."""
+
+    @property
+    def comment_on(self) -> RemarkTarget: ...
+    @property
+    def flag_on(self) -> RemarkTarget: ...
+    @property
+    def flag_reasons(self) -> Sequence[str]: ...
+
+
+def keep_offered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
     """Return the remarks that the campaign asks for."""
     reasons = {reason: reason for reason in campaign.flag_reasons} or {FLAG_WITHOUT_REASON: "", "": ""}
     offered_remarks = {
@@ -113,7 +124,7 @@ def keep_offered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> dict[s
     return {about: remark for about, remark in offered_remarks.items() if remark != Remark()}
 
 
-def refuse_unoffered_remarks(campaign: Any, remarks: Mapping[str, Remark]) -> None:
+def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> None:
     """Raise `Invalid` for remarks that the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
     for about, remark in remarks.items():
         where = "HITs" if about == WHOLE_HIT else "items"

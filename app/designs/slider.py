@@ -1,9 +1,9 @@
 """Sliders: n items, each scored 0 to 100; the order of the scores is the ranking, equal scores are ties."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from app.designs.design import Design, ValueKind
+from app.designs.design import Design, TaskSettings, ValueKind
 from app.designs.scale import MAX_POINTS, normalise_points
 from app.http.languages.catalogue import Message
 
@@ -25,14 +25,14 @@ class Slider(Design):
     def value_range(self) -> tuple[float, float]:
         return 0.0, MAX_POINTS
 
-    def describe_task(self, campaign: Any) -> str:
+    def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the labels of the ends."""
         return Message(
             "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, in the company "
             "of the others.",
-            items=campaign.items_per_hit,
-            low=campaign.low_label,
-            high=campaign.high_label,
+            items=task.items_per_hit,
+            low=task.low_label,
+            high=task.high_label,
         )
 
     def normalise_value(self, value: float) -> float | None:

@@ -1,7 +1,7 @@
 """Items that annotators cannot judge, where their campaign lets them say so, with a reason from its list."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Protocol
 
 from pydantic import Field, StringConstraints, field_validator
 
@@ -58,13 +58,22 @@ class UnjudgedSettings(InputModel):
         return reasons
 
 
+class UnjudgedOffer(Protocol):
+    """The settings by which annotators may leave items unjudged."""
+
+    @property
+    def cannot_be_judged(self) -> bool: ...
+    @property
+    def unjudged_reasons(self) -> Sequence[str]: ...
+
+
 def parse_unjudged(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
     """Return the reasons in a form's fields `unjudged-NAME`, by item; empty fields are no reasons."""
     reasons = {item: form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in items}
     return {item: reason for item, reason in reasons.items() if reason}
 
 
-def refuse_unoffered_reasons(campaign: Any, answer: Answer, items: Sequence[int]) -> None:
+def refuse_unoffered_reasons(campaign: UnjudgedOffer, answer: Answer, items: Sequence[int]) -> None:
     """Raise `Invalid` for reasons that the campaign does not offer: `reason_missing`, `reason_unknown`, and `invalid`,
     as for any other invalid value.
     """
@@ -83,7 +92,7 @@ def refuse_unoffered_reasons(campaign: Any, answer: Answer, items: Sequence[int]
         )
 
 
-def unjudged_extra(campaign: Any, answer: Answer) -> dict[str, dict[str, str]]:
+def unjudged_extra(campaign: UnjudgedOffer, answer: Answer) -> dict[str, dict[str, str]]:
     """Return the unjudged items as they are stored with an answer; empty where there are none."""
     reasons_by_key = {UNJUDGED_KEY: answer.unjudged, UNJUDGED_CHECKS_KEY: answer.unjudged_checks}
     return {

@@ -12,7 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.registry import simulated_platform_names
 from app.campaigns import experiment_arms
+from app.campaigns.experiment_arms import ArmCampaign
 from app.database.tables import items
+from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.experiments import figures, report
 from app.experiments.arm_replay import SHOWN_FIGURES, ArmRecord, BandedArmResult, replay_arm
@@ -22,7 +24,7 @@ from app.experiments.runs import judgments_to_reach
 from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import band_half_width
 from app.record import responses
-from app.record.campaign_law import law_hits, law_of
+from app.record.campaign_law import law_hits
 from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_true_values
@@ -65,7 +67,7 @@ class AnsweredArm:
     """
 
     name: str
-    campaign: Row[Any]
+    campaign: Campaign
     answered: Row[Any]
     record: ArmRecord
     names: Sequence[str]
@@ -118,7 +120,7 @@ async def load_answered_experiment(connection: AsyncConnection, experiment: str)
     return AnsweredExperiment(experiment, arms, people_in_several.scalar_one())
 
 
-async def load_answered_arm(connection: AsyncConnection, campaign: Row[Any]) -> AnsweredArm:
+async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) -> AnsweredArm:
     """Load the record of an arm. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
@@ -128,8 +130,9 @@ async def load_answered_arm(connection: AsyncConnection, campaign: Row[Any]) -> 
     )
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
-    hits = law_hits(campaign, await responses.load_responses(connection, campaign.id))
-    record = ArmRecord(law_of(campaign), await initial_beliefs(connection, campaign), hits, truth)
+    (criterion,) = campaign.criteria
+    hits = law_hits(criterion, await responses.load_responses(connection, campaign.id))
+    record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_question
+from app.designs.campaign import Campaign
 from app.errors import Invalid
 from app.imports import items
 from app.imports.columns import ColumnMapping
@@ -72,7 +72,7 @@ class CreatedExperiment:
 
     name: str
     link_key: str
-    campaigns: Mapping[str, Row[Any]]
+    campaigns: Mapping[str, Campaign]
 
 
 async def create_experiment(
@@ -97,7 +97,7 @@ async def create_experiment(
 
 async def create_arm_campaign(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
-) -> Row[Any]:
+) -> Campaign:
     """Create the campaign of an arm, with the verbs."""
     draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:

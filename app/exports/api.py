@@ -12,15 +12,12 @@ from app.analysis.methods import all_method_exports
 from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
-from app.designs.criteria import find_criterion
-from app.designs.registry import design_of
 from app.exports import posterior_page
 from app.exports.pages import export_response
 from app.exports.registry import open_export
 from app.http.dependencies import Database, Now, ReadingDatabase, document_refusals
 from app.record import replay
-from app.record.campaign_law import law_of
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -109,14 +106,14 @@ async def list_posteriors(
 ) -> PosteriorPageSchema:
     """Return a page of the items' newest posteriors, each with the calibrated interval of the `items` export."""
     async with fits.open_reader(database) as connection:
-        campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
-        intervals = await fits.load_calibrated_intervals(connection, campaign)
+        chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
+        intervals = await fits.load_calibrated_intervals(connection, chosen)
         total, estimates = await posterior_page.load_posterior_page(
-            connection, campaign, intervals, offset=offset, limit=limit, order=order, level=level
+            connection, chosen, intervals, offset=offset, limit=limit, order=order, level=level
         )
-    design = design_of(campaign)
+    design = chosen.design
     units = {
-        "unit": design.score_unit(law_of(campaign)).axis_title,
+        "unit": design.score_unit(chosen.law).axis_title,
         "unit_of_means": design.unit.axis_title if design.is_ordered else None,
     }
     return PosteriorPageSchema.model_validate({"total": total, "posteriors": estimates} | units, from_attributes=True)

@@ -1,11 +1,11 @@
 """The export of assignments, for payment: each arrival of an annotator and its result."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import RowCells, TableStream
@@ -29,7 +29,7 @@ FIND_ASSIGNMENTS_TO_EXPORT = text(f"""
 """)
 
 
-async def export_assignments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_assignments(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per arrival of an annotator.
 
     `completed_at` is when the annotator was told that they are done. `hits_counted` omits HITs that a decision

@@ -2,17 +2,20 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.text.table_formats import EXPORT_MEDIA_TYPES, ExportFormat, TableStream, stream_table_text
 
 Pieces = AsyncGenerator[str, None]
-TableOpener = Callable[[AsyncConnection, Any], Awaitable[TableStream]]
+CampaignCheck = Callable[[Campaign], None]
+T = TypeVar("T")  # Python 3.11 has no other way
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class ExportRequest:
         engine: The database.
         campaign: The campaign.
         criterion: Name of the chosen criterion; the first if empty.
-        criterion_view: The campaign by this criterion.
+        chosen: That criterion.
         format: Format of the file.
         spreadsheet: Whether to guard cells that spreadsheet programs would change.
         fits: Cache for exports that need a fit.
@@ -56,9 +59,9 @@ class ExportRequest:
     """
 
     engine: AsyncEngine
-    campaign: Any
+    campaign: Campaign
     criterion: str
-    criterion_view: Any
+    chosen: Criterion[Campaign]
     format: ExportFormat
     spreadsheet: bool
     fits: FitCache
@@ -66,7 +69,11 @@ class ExportRequest:
 
     @property
     def slug(self) -> str:
-        return str(self.campaign.slug)
+        return self.campaign.slug
+
+
+def accept_campaign(_campaign: Campaign) -> None:
+    """Raise no refusal, for exports that every campaign has."""
 
 
 @dataclass(frozen=True)
@@ -83,26 +90,49 @@ class Export:
     """
 
     open: Callable[[ExportRequest], Awaitable[Pieces]]
-    check: Callable[[Any], None] = lambda _campaign: None
+    check: CampaignCheck = accept_campaign
     is_about_annotators: bool = False
     has_one_criterion: bool = False
     only_format: ExportFormat | None = None
 
 
-def table_export(open_table: TableOpener, **properties: Any) -> Export:
-    """Return an export of a table from a snapshot of its own: a request's transaction ends before its reply is sent."""
+async def stream_table(
+    request: ExportRequest, open_table: Callable[[AsyncConnection, T], Awaitable[TableStream]], subject: T
+) -> Pieces:
+    """Stream the table of a campaign or criterion from its own snapshot: a request's transaction ends before its reply
+    is sent.
+    """
+    async with open_snapshot(request.engine) as connection:
+        table = await open_table(connection, subject)
+        async for piece in stream_table_text(table, request.format, spreadsheet=request.spreadsheet):
+            yield piece
 
-    async def stream_table(request: ExportRequest) -> Pieces:
-        view = request.criterion_view if properties.get("has_one_criterion") else request.campaign
-        async with open_snapshot(request.engine) as connection:
-            table = await open_table(connection, view)
-            async for piece in stream_table_text(table, request.format, spreadsheet=request.spreadsheet):
-                yield piece
+
+def table_export(
+    open_table: Callable[[AsyncConnection, Campaign], Awaitable[TableStream]],
+    check: CampaignCheck = accept_campaign,
+    *,
+    is_about_annotators: bool = False,
+) -> Export:
+    """Return an export of a table about a campaign."""
 
     async def open_pieces(request: ExportRequest) -> Pieces:
-        return stream_table(request)
+        return stream_table(request, open_table, request.campaign)
 
-    return Export(open_pieces, **properties)
+    return Export(open_pieces, check, is_about_annotators)
+
+
+def criterion_table_export(
+    open_table: Callable[[AsyncConnection, Criterion[Campaign]], Awaitable[TableStream]],
+    check: CampaignCheck,
+    only_format: ExportFormat,
+) -> Export:
+    """Return an export of a table about the chosen criterion."""
+
+    async def open_pieces(request: ExportRequest) -> Pieces:
+        return stream_table(request, open_table, request.chosen)
+
+    return Export(open_pieces, check, has_one_criterion=True, only_format=only_format)
 
 
 def fitted_export(open_fitted_table: Callable[[ExportRequest], Awaitable[TableStream]]) -> Export:

@@ -13,13 +13,14 @@ from app.analysis import calibrated_intervals
 from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_scores
 from app.analysis.result_types import to_cell_columns
 from app.database.bulk import NumberColumn
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS, shares_to_points
 from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
 from app.goals.progress import settled_probabilities
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.record.campaign_law import law_of
 from app.selection.threshold_line import count_best_items
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
@@ -51,20 +52,22 @@ class GoalColumns:
 NO_GOAL_COLUMNS = GoalColumns({}, {})
 
 
-async def load_goal_columns(connection: AsyncConnection, campaign: Any, evidence: CalibratedEvidence) -> GoalColumns:
+async def load_goal_columns(
+    connection: AsyncConnection, criterion: Criterion[Campaign], evidence: CalibratedEvidence
+) -> GoalColumns:
     """Return the columns of all items; none without a goal, or for a goal that does not concern single items.
 
     `connection` is the snapshot from which `evidence` was read.
     """
-    has_law_scores = law_of(campaign).fit is not None and can_measure_goal_by_law(campaign)
-    if campaign.goal == NO_GOAL or not (has_law_scores or campaign.goal in SIDE_COLUMN_BY_GOAL):
+    has_law_scores = criterion.law.fit is not None and can_measure_goal_by_law(criterion.campaign)
+    if criterion.campaign.goal == NO_GOAL or not (has_law_scores or criterion.campaign.goal in SIDE_COLUMN_BY_GOAL):
         return NO_GOAL_COLUMNS
-    goal_estimates = await evidence.estimate_goal(campaign)
+    goal_estimates = await evidence.estimate_goal(criterion.campaign)
     law_scores = law_score_columns(goal_estimates) if has_law_scores else {}
-    if campaign.goal not in SIDE_COLUMN_BY_GOAL:
+    if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
-    items, score = await load_goal_item_scores(connection, campaign)
-    return await asyncio.to_thread(side_columns, campaign, goal_estimates.estimates, items, score, law_scores)
+    items, score = await load_goal_item_scores(connection, criterion.campaign)
+    return await asyncio.to_thread(side_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores)
 
 
 def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
@@ -78,12 +81,16 @@ def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
 
 
 def side_columns(
-    campaign: Any, intervals: ModeratedMeans, item_numbers: Integers, scores: Array, law_scores: Mapping[str, Array]
+    campaign: Campaign,
+    intervals: ModeratedMeans,
+    item_numbers: Integers,
+    scores: Array,
+    law_scores: Mapping[str, Array],
 ) -> GoalColumns:
     """Return on which side of the goal's line each item is, with its probability.
 
     Args:
-        campaign: View of the campaign by one criterion.
+        campaign: The campaign.
         intervals: Calibrated intervals of all N items.
         item_numbers: Items that count for the goal, (n,).
         scores: Their scores, (n,).

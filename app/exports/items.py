@@ -9,15 +9,15 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
 from app.analysis.result_types import to_cell_columns
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver, prefetch
 from app.database.session import driver_of
-from app.designs.criteria import criterion_number, criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.exports.goal_columns import GoalColumns, load_goal_columns
 from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
 from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cells
@@ -25,7 +25,6 @@ from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, distinct_rows
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.record.campaign_law import law_of
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 SETTLED_EXPORT_COLUMNS = ("settled",)
@@ -50,12 +49,12 @@ class ItemBlock:
         return [[row.get(name) for row in self.uploaded_rows] for name in columns]
 
 
-def has_beta_posteriors(campaign: Any) -> bool:
+def has_beta_posteriors(criterion: Criterion[Campaign]) -> bool:
     """Return whether the released EASL program could read the campaign's posteriors."""
-    return law_of(campaign).family.parameter_names == EASL_COLUMNS[:2]
+    return criterion.law.family.parameter_names == EASL_COLUMNS[:2]
 
 
-async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_items(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
     The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
@@ -66,7 +65,9 @@ async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> Table
     """
     unjudged = await load_unjudged_cells(connection, campaign)
     uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
-    parts = [await load_item_row_formatter(connection, view, unjudged, uploaded) for view in criterion_views(campaign)]
+    parts = [
+        await load_item_row_formatter(connection, criterion, unjudged, uploaded) for criterion in campaign.criteria
+    ]
     own_columns = ("id", "shown", *parts[0].columns)
     renamed = [
         unused_column_name(name, {*own_columns, *uploaded}) if name in own_columns else name for name in uploaded
@@ -74,7 +75,7 @@ async def export_items(connection: AsyncConnection, campaign: Row[Any]) -> Table
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for part in parts:
-            async with aclosing(stream_item_rows(connection, part.campaign, part.format_rows)) as blocks:
+            async with aclosing(stream_item_rows(connection, part.criterion, part.format_rows)) as blocks:
                 async for rows in blocks:
                     yield rows
 
@@ -86,7 +87,7 @@ class ItemRowFormatter:
     """Rows of the export of items by one criterion.
 
     Attributes:
-        campaign: View of the campaign by the criterion.
+        criterion: The criterion.
         intervals: Calibrated intervals of all items.
         unjudged_cells: Function from `load_unjudged_cells`, or None.
         uploaded_columns: Names of the uploaded columns.
@@ -94,7 +95,7 @@ class ItemRowFormatter:
 
     """
 
-    campaign: Any
+    criterion: Criterion[Campaign]
     intervals: ModeratedMeans
     unjudged_cells: UnjudgedCells | None
     uploaded_columns: Sequence[str]
@@ -103,9 +104,9 @@ class ItemRowFormatter:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns after the uploaded ones."""
-        law, design = law_of(self.campaign), design_of(self.campaign)
+        law, design = self.criterion.law, self.criterion.design
         family = law.family
-        criterion = (CRITERION_COLUMN,) if self.campaign.criteria else ()
+        criterion = (CRITERION_COLUMN,) if self.criterion.name else ()
         label = (LABEL_COLUMN,) if family.counts_classes else ()
         unit = design.score_unit(law)
         deviation = DEVIATION_EXPORT_COLUMNS if unit.has_standard_errors else ()
@@ -129,19 +130,19 @@ class ItemRowFormatter:
     @property
     def has_settled_items(self) -> bool:
         """Whether the campaign releases settled items."""
-        return bool(self.campaign.when_reached == RELEASE_ITEMS or self.campaign.releases)
+        return bool(self.criterion.campaign.when_reached == RELEASE_ITEMS or self.criterion.campaign.releases)
 
     def format_rows(self, block: ItemBlock) -> list[RowCells]:
         """Return the rows of some items, with the cells that every item has."""
-        campaign, numbers = self.campaign, block.numbers
-        law, design = law_of(campaign), design_of(campaign)
+        criterion, numbers = self.criterion, block.numbers
+        law, design = criterion.law, criterion.design
         family = law.family
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
         deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
         shown = map(unit.to_file_values, (numbers["score"], *deviation, *posterior_intervals(family, state)))
-        criterion = [[campaign.criterion_name] * len(block.ids)] if campaign.criteria else []
-        labels = [likeliest_labels(campaign, np.array(state), numbers["judgments"])] if family.counts_classes else []
+        names = [[criterion.name] * len(block.ids)] if criterion.name else []
+        labels = [likeliest_labels(criterion, np.array(state), numbers["judgments"])] if family.counts_classes else []
         posterior = to_cell_columns(*shown, numbers["judgments"])
         calibrated_values = (
             calibrated_intervals.calibrated_columns_in_unit(
@@ -153,7 +154,7 @@ class ItemRowFormatter:
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
         settled = [(numbers["settled"] > 0).tolist()] if self.has_settled_items else []
         columns = (
-            *criterion,
+            *names,
             *to_cell_columns(*state),
             *labels,
             *posterior,
@@ -166,18 +167,21 @@ class ItemRowFormatter:
 
 
 async def load_item_row_formatter(
-    connection: AsyncConnection, campaign: Any, unjudged_cells: UnjudgedCells | None, uploaded_columns: Sequence[str]
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    unjudged_cells: UnjudgedCells | None,
+    uploaded_columns: Sequence[str],
 ) -> ItemRowFormatter:
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
-    evidence = await calibrated_intervals.load_calibrated_evidence(connection, campaign)
-    goal_values = await load_goal_columns(connection, campaign, evidence)
-    return ItemRowFormatter(campaign, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
+    evidence = await calibrated_intervals.load_calibrated_evidence(connection, criterion)
+    goal_values = await load_goal_columns(connection, criterion, evidence)
+    return ItemRowFormatter(criterion, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
 
 
-def likeliest_labels(campaign: Any, state: Array, judgments: NumberColumn) -> list[str | None]:
+def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: NumberColumn) -> list[str | None]:
     """Return the likeliest label of each item from `state`, (K, N); None without judgments, or where no label leads."""
-    classes = design_of(campaign).classes
-    class_numbers = law_of(campaign).family.most_counted_class(state)
+    classes = criterion.design.classes
+    class_numbers = criterion.law.family.most_counted_class(state)
     return [
         classes[number] if number >= 0 and count else None
         for number, count in zip(class_numbers.tolist(), judgments.tolist(), strict=True)
@@ -191,11 +195,11 @@ def unused_column_name(name: str, taken_names: set[str]) -> str:
     return name
 
 
-async def export_easl_file(connection: AsyncConnection, campaign: Any) -> TableStream:
+async def export_easl_file(connection: AsyncConnection, criterion: Criterion[Campaign]) -> TableStream:
     """Export the file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and
     var.
     """
-    columns = await load_uploaded_columns(connection, campaign.id)
+    columns = await load_uploaded_columns(connection, criterion.campaign.id)
     replaced = {"id", *EASL_COLUMNS, *(EASL_COLUMN_ALIASES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
     kept_columns = [name for name in columns if name not in replaced]
 
@@ -203,7 +207,7 @@ async def export_easl_file(connection: AsyncConnection, campaign: Any) -> TableS
         posterior = to_cell_columns(*(items.numbers[name] for name in (*EASL_COLUMNS[:2], "score", "variance")))
         return list(zip(items.ids, *items.uploaded_columns(kept_columns), *posterior, strict=True))
 
-    return TableStream(("id", *kept_columns, *EASL_COLUMNS), stream_item_rows(connection, campaign, cells))
+    return TableStream(("id", *kept_columns, *EASL_COLUMNS), stream_item_rows(connection, criterion, cells))
 
 
 def posterior_intervals(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
@@ -219,7 +223,7 @@ async def load_uploaded_columns(connection: AsyncConnection, campaign_id: int) -
 
 
 async def stream_item_rows(
-    connection: AsyncConnection, campaign: Any, format_rows: Callable[[ItemBlock], list[RowCells]]
+    connection: AsyncConnection, criterion: Criterion[Campaign], format_rows: Callable[[ItemBlock], list[RowCells]]
 ) -> AsyncGenerator[list[RowCells]]:
     """Stream the rows of all items, block by block.
 
@@ -227,17 +231,15 @@ async def stream_item_rows(
     """
     driver = await driver_of(connection)
     starts = count(0, EXPORT_ROWS_PER_BATCH)
-    names = law_of(campaign).family.parameter_names
+    names = criterion.law.family.parameter_names
     posteriors = FIND_ITEM_POSTERIORS.format(state=", ".join(f"state[{k}]" for k, _ in enumerate(names, start=1)))
     kinds = {"number": "i4", **dict.fromkeys((*names, "score", "variance"), "f8"), "judgments": "i4", "settled": "i4"}
 
     async def read() -> tuple[str, dict[str, NumberColumn]] | None:
         start = next(starts)
-        arguments = (campaign.id, start, start + EXPORT_ROWS_PER_BATCH - 1)
+        arguments = (criterion.campaign.id, start, start + EXPORT_ROWS_PER_BATCH - 1)
         if texts := await driver.fetchval(FIND_ITEM_TEXTS, *arguments):
-            return texts, await fetch_arrays_on_driver(
-                driver, posteriors, (*arguments, criterion_number(campaign)), **kinds
-            )
+            return texts, await fetch_arrays_on_driver(driver, posteriors, (*arguments, criterion.number), **kinds)
         return None
 
     async def made() -> list[RowCells] | None:

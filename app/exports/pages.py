@@ -12,12 +12,11 @@ from app.accounts.guards import require_researcher
 from app.analysis.available_methods import load_available_methods
 from app.analysis.load_answers import has_answers
 from app.analysis.method_types import MethodExport
-from app.analysis.pages.analysis import CriterionNameQuery, ProcessFits, campaign_page_context
+from app.analysis.pages.analysis import CriterionNameQuery, ProcessFits, criterion_page_context
 from app.analysis.view import AnalysisView
-from app.database.campaign import load_campaign_for_page
-from app.designs.criteria import find_criterion
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
 from app.exports.export_types import ExportFile
@@ -27,7 +26,7 @@ from app.http.dependencies import Now, ReadingDatabase, Transaction, download_he
 from app.inference.online.law import Law
 from app.media import media_store as media
 from app.record import remarks
-from app.record.campaign_law import law_of
+from app.record.campaign import load_campaign_for_page
 from app.text.table_formats import ExportFormat
 
 router = APIRouter(
@@ -39,20 +38,20 @@ DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSON
 
 
 def list_downloads(
-    campaign: Any, exports: Iterable[MethodExport], *, has_remarks: bool
+    criterion: Criterion[Campaign], exports: Iterable[MethodExport], *, has_remarks: bool
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield (title, contents, [(file, words)]) of what this campaign can export now.
 
     Args:
-        campaign: View of the campaign by one criterion.
+        criterion: The criterion of exports that are about one.
         exports: Exports that need a fit, by that criterion.
         has_remarks: Whether there are comments and flags, or can be.
 
     """
-    design, each_criterion_text = design_of(campaign), " A row for each criterion." * bool(campaign.criteria)
-    criterion_query = "?" + urlencode({"criterion": campaign.criterion_name}) if campaign.criteria else ""
-    if campaign.status != "draft":
-        contents = describe_items_file(design, law_of(campaign)) + each_criterion_text
+    design, each_criterion_text = criterion.design, " A row for each criterion." * criterion.campaign.has_criteria
+    criterion_query = "?" + urlencode({"criterion": criterion.name}) if criterion.campaign.has_criteria else ""
+    if criterion.campaign.status != "draft":
+        contents = describe_items_file(design, criterion.law) + each_criterion_text
         yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
     value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
     contents = (
@@ -60,7 +59,7 @@ def list_downloads(
         f"kind of input.{each_criterion_text}"
     )
     yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    if campaign.segment_count:
+    if criterion.campaign.segment_count:
         contents = (
             "Every output with its system, segment, source and reference, its judgments and their mean."
             f"{each_criterion_text}"
@@ -75,7 +74,7 @@ def list_downloads(
         "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
     )
     yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
-    if campaign.visit_version:
+    if criterion.campaign.visit_version:
         contents = (
             "What each annotator did before the work, such as the version of the consent that they agreed to, and when."
         )
@@ -93,7 +92,7 @@ def list_downloads(
             [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
         )
     yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
-    if campaign.status != "draft" and has_beta_posteriors(campaign):
+    if criterion.campaign.status != "draft" and has_beta_posteriors(criterion):
         yield (
             "EASL file",
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
@@ -120,11 +119,12 @@ def describe_label_cut(design: Design) -> str:
 async def show_export_page(
     request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
 ) -> HTMLResponse:
-    campaign = find_criterion(await load_campaign_for_page(connection, slug), criterion)
+    campaign = await load_campaign_for_page(connection, slug)
+    chosen = campaign.find_criterion(criterion)
     answered = await has_answers(connection, campaign)
-    exports = (await load_available_methods(connection, campaign)).exports if answered else []
-    context = campaign_page_context(campaign) | {"view": AnalysisView(criterion=criterion)}
-    files = [*list_downloads(campaign, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
+    exports = (await load_available_methods(connection, chosen)).exports if answered else []
+    context = criterion_page_context(chosen) | {"view": AnalysisView(criterion=criterion)}
+    files = [*list_downloads(chosen, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
     context |= {"has_files": await media.has_media_files(connection, campaign.id)}
     return render_page(request, "admin/export.html", context | {"downloads": files})
 

@@ -11,14 +11,13 @@ from app.analysis import calibrated_intervals
 from app.analysis.result_types import to_cell_rows
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
-from app.designs.criteria import criterion_number
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.exports.items import likeliest_labels
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.record.campaign_law import law_of
 
 PosteriorOrder = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
 
@@ -54,7 +53,7 @@ class PosteriorEstimate:
 
 async def load_posterior_page(
     connection: AsyncConnection,
-    campaign: Any,
+    criterion: Criterion[Campaign],
     intervals: ModeratedMeans,
     *,
     offset: int,
@@ -66,7 +65,7 @@ async def load_posterior_page(
 
     Args:
         connection: A snapshot.
-        campaign: View of the campaign by one criterion.
+        criterion: The criterion.
         intervals: Calibrated intervals of all items.
         offset: Number of posteriors to skip.
         limit: Number of posteriors on the page.
@@ -74,8 +73,8 @@ async def load_posterior_page(
         level: Mass of the posterior's central interval, between 0 and 1.
 
     """
-    is_own_posterior = (posteriors.c.campaign_id == campaign.id) & (
-        posteriors.c.criterion == criterion_number(campaign)
+    is_own_posterior = (posteriors.c.campaign_id == criterion.campaign.id) & (
+        posteriors.c.criterion == criterion.number
     )
     total = (
         await connection.execute(select(func.count()).select_from(posteriors).where(is_own_posterior))
@@ -88,17 +87,17 @@ async def load_posterior_page(
         .order_by(column.desc() if order.startswith("-") else column, posteriors.c.number)
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
-    family = law_of(campaign).family
+    family = criterion.law.family
     state = family.stack_states([row.state for row in rows])
     low, high = family.interval(*state, level=level)
     judgments = np.array([row.judgments for row in rows], np.intp)
-    labels = likeliest_labels(campaign, state, judgments) if family.counts_classes else [None] * len(rows)
+    labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
     ends = zip(low.tolist(), high.tolist(), strict=True)
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.calibrated_rows(page_intervals)
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
-    as_shown = posterior_numbers_in_units(design_of(campaign), law_of(campaign), numbers, page_intervals)
+    as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals)
     return total, [
         PosteriorEstimate(
             *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),

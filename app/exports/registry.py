@@ -18,13 +18,20 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.annotation.onboarding.settings import VisitSettings
 from app.database.audit_log import load_changes_since_launch, log_change
-from app.database.campaign import load_campaign_by_slug
 from app.database.tables import campaigns
-from app.designs.criteria import find_criterion
+from app.designs.campaign import Campaign
 from app.designs.field_flags import is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
 from app.exports.assignments import export_assignments
-from app.exports.export_types import Export, ExportFile, ExportRequest, Pieces, fitted_export, table_export
+from app.exports.export_types import (
+    Export,
+    ExportFile,
+    ExportRequest,
+    Pieces,
+    criterion_table_export,
+    fitted_export,
+    table_export,
+)
 from app.exports.fitted import fitted_export_openers
 from app.exports.items import export_easl_file, export_items, has_beta_posteriors
 from app.exports.remarks import export_remarks
@@ -32,6 +39,7 @@ from app.exports.responses import export_responses
 from app.exports.segments import export_segments
 from app.exports.unanswered import export_unanswered_hits
 from app.exports.visits import export_visits
+from app.record.campaign import load_campaign_by_slug
 from app.text.table_formats import ExportFormat, format_utc_time
 
 COLUMNS_WITHOUT_SETTING = (
@@ -73,7 +81,7 @@ async def open_export(
     """
     async with engine.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-    criterion_view = find_criterion(campaign, criterion)
+    chosen = campaign.find_criterion(criterion)
     export = registered_exports().get(export_name)
     if export is None or format_ not in ("csv", "jsonl", export.only_format):
         raise NotFound(
@@ -86,15 +94,13 @@ async def open_export(
         async with engine.begin() as connection:
             await log_change(connection, "people.downloaded", campaign, about=f"{export_name}.{format_}")
     format_ = export.only_format or format_
-    request = ExportRequest(
-        engine, campaign, criterion, criterion_view, format_, spreadsheet, fits or FitCache(), options
-    )
+    request = ExportRequest(engine, campaign, criterion, chosen, format_, spreadsheet, fits or FitCache(), options)
     return ExportFile(
         slug,
         f"{export_name}-excel" if spreadsheet and format_ == "csv" else export_name,
         format_,
         await export.open(request),
-        criterion_view.criterion_name if export.has_one_criterion and campaign.criteria else "",
+        chosen.name if export.has_one_criterion else "",
     )
 
 
@@ -107,15 +113,16 @@ async def open_settings(request: ExportRequest) -> Pieces:
     return settings_pieces()
 
 
-def format_settings_json(campaign: Row[Any], changes: Sequence[Row[Any]]) -> str:
+def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str:
     """Return all settings by name, the campaign's status, and the changes since its launch.
 
     Each change says after how many HITs it was made, but not by whom. `settings` can be given to a new campaign.
     """
-    facts = {name: getattr(campaign, name) for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
+    columns = campaign.to_columns()
+    facts = {name: columns[name] for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
     fields = {**AlertSettings.model_fields, **VisitSettings.model_fields}
     left_out = {*COLUMNS_WITHOUT_SETTING, *(name for name, field in fields.items() if is_private_field(field))}
-    settings = {c.name: getattr(campaign, c.name) for c in campaigns.columns if c.name not in left_out}
+    settings = {column.name: columns[column.name] for column in campaigns.columns if column.name not in left_out}
     change_fields = ("noted_at", "answers", "action", "before", "after")
     facts |= {
         "settings": settings,
@@ -124,34 +131,34 @@ def format_settings_json(campaign: Row[Any], changes: Sequence[Row[Any]]) -> str
     return json.dumps(facts, ensure_ascii=False, indent=2, default=format_utc_time) + "\n"
 
 
-def require_posteriors(campaign: Any) -> None:
+def require_posteriors(campaign: Campaign) -> None:
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
 
 
-def require_beta_posteriors(campaign: Any) -> None:
+def require_beta_posteriors(campaign: Campaign) -> None:
     require_posteriors(campaign)
-    if not has_beta_posteriors(campaign):
+    if not has_beta_posteriors(campaign.criteria[0]):
         raise Conflict(
             f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
             code="no_beta_posterior",
         )
 
 
-def require_segments(campaign: Any) -> None:
+def require_segments(campaign: Campaign) -> None:
     if not campaign.segment_count:
         raise Conflict(f"The items of “{campaign.name}” are no systems, so there are no segments.", code="no_segments")
 
 
 TABLE_EXPORTS: dict[str, Export] = {
-    "items": table_export(export_items, check=require_posteriors),
+    "items": table_export(export_items, require_posteriors),
     "responses": table_export(export_responses, is_about_annotators=True),
-    "segments": table_export(export_segments, check=require_segments),
+    "segments": table_export(export_segments, require_segments),
     "unanswered": table_export(export_unanswered_hits, is_about_annotators=True),
     "assignments": table_export(export_assignments, is_about_annotators=True),
     "visits": table_export(export_visits, is_about_annotators=True),
     "remarks": table_export(export_remarks, is_about_annotators=True),
-    "easl": table_export(export_easl_file, check=require_beta_posteriors, has_one_criterion=True, only_format="csv"),
+    "easl": criterion_table_export(export_easl_file, require_beta_posteriors, "csv"),
 }
 
 

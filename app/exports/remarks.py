@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.record.remarks import FIND_ALL_REMARKS
 from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
@@ -16,7 +17,7 @@ REMARK_EXPORT_COLUMNS = (
 )
 
 
-async def export_remarks(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_remarks(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export remarks in the order of the answers.
 
     A comment on the HIT has no item; `check` is true if the item is a gold or attention item. Text from annotators is

@@ -11,9 +11,8 @@ from app.annotation.onboarding.entry_questions import parse_question_lines
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs import criteria
-from app.designs.criteria import criterion_number, criterion_views
-from app.designs.design import Design
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.remarks import REMARKS_KEY as SAID_BESIDE
 from app.designs.remarks import WHOLE_HIT
 from app.designs.scale import competition_ranks
@@ -38,7 +37,7 @@ REMARK_TEXT_COLUMNS = ("flag", "comment", "hit_flag", "hit_comment")  # what was
 TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
 
 
-async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_responses(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item of an answered HIT, in the order of the responses; positions and ranks count from 1.
 
     `counts` is false if the response is excluded. `left_out` then says why (`annotator_excluded`, `answer_excluded`,
@@ -54,7 +53,7 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
     was asked. Remarks are included if the campaign asks for them or has any. The last columns hold the annotator's
     answers to profile questions.
     """
-    designs, has_systems = [(view, design_of(view)) for view in criterion_views(campaign)], campaign.segment_count > 0
+    has_systems = campaign.segment_count > 0
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for statement in FIND_RESPONSES_TO_EXPORT[has_systems]:
@@ -63,8 +62,8 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
                 yield [
                     (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
                     for row in rows
-                    for by in designs
-                    for cells in response_rows(row, *by, has_remarks=has_remarks)
+                    for criterion in campaign.criteria
+                    for cells in response_rows(row, criterion, has_remarks=has_remarks)
                 ]
 
     has_remarks = await said_beside.should_show_remarks(connection, campaign)
@@ -80,7 +79,7 @@ async def export_responses(connection: AsyncConnection, campaign: Row[Any]) -> T
     return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
 
 
-def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has_reasons: bool) -> tuple[str, ...]:
+def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool, has_reasons: bool) -> tuple[str, ...]:
     """Return `RESPONSE_COLUMNS` with those that the campaign adds.
 
     These are the label of a score that is a class, the criterion if there are several, the columns of segments,
@@ -88,10 +87,10 @@ def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has
     """
     place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = (
-        [LABEL_COLUMN] if design_of(campaign).classes else [],
+        [LABEL_COLUMN] if campaign.design.classes else [],
         [UNJUDGED_REASON_COLUMN] if has_reasons else [],
     )
-    criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.criteria else []
+    criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.has_criteria else []
     segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
     return (
         *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
@@ -99,13 +98,13 @@ def response_columns(campaign: Any, *, has_systems: bool, has_remarks: bool, has
     )
 
 
-def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_remarks: bool) -> Iterable[RowCells]:
+def response_rows(row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool) -> Iterable[RowCells]:
     """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
-    first = criterion_number(criterion_view) * len(row.items)
+    design, first = criterion.design, criterion.number * len(row.items)
     value_slice = slice(first, first + len(row.items))
     telemetry, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
     touches = (telemetry[name][value_slice] if name in telemetry else nothing for name in TELEMETRY_COLUMNS)
-    viewport, criterion = telemetry.get("viewport"), criterion_cells(criterion_view, extra)
+    viewport, name_and_place = telemetry.get("viewport"), criterion_cells(criterion, extra)
     response, reasons = Response.from_stored(0, 0, row.items, row.scores[value_slice]), extra.get(UNJUDGED_KEY, {})
     places = (
         competition_ranks(design.to_points(np.array(response.values, np.float64)).tolist())
@@ -123,7 +122,7 @@ def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_rem
         label = [None if score is None else design.classes[int(score)]] if design.classes else []
         yield (
             *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
-            *(position, item, *criterion, leader, score, *label, rank),
+            *(position, item, *name_and_place, leader, score, *label, rank),
             *(row.issued_at, row.received_at, *touch, viewport and guard_against_formula(viewport)),
             number not in cells_by_item or str(number) in reasons,
             row.counts,
@@ -136,12 +135,12 @@ def response_rows(row: Row[Any], criterion_view: Any, design: Design, *, has_rem
         )
 
 
-def criterion_cells(criterion_view: Any, extra: Mapping[str, Any]) -> RowCells:
-    """Return the name of the view's criterion, and its place among the criteria asked, if known."""
-    if not criterion_view.criteria:
+def criterion_cells(criterion: Criterion[Campaign], extra: Mapping[str, Any]) -> RowCells:
+    """Return the name of the criterion, if it has one, and its place among the criteria asked, if known."""
+    name = criterion.name
+    if not name:
         return ()
     order = extra.get(criteria.CRITERIA_ORDER_KEY, ())
-    name = criterion_view.criterion_name
     return name, order.index(name) + 1 if name in order else None
 
 

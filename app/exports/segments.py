@@ -1,14 +1,12 @@
 """The export of segments: one row per output, with its number of judgments and their mean."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.criteria import criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.designs.unit import Unit
 from app.exports.responses import CRITERION_COLUMN
 from app.record.outputs import OutputMean, load_output_means
@@ -28,12 +26,12 @@ FIND_OUTPUTS_TO_EXPORT = text("""
 """)
 
 
-async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_segments(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per output, with the mean in the unit of the design.
 
     If values have no order, there is no mean. With several criteria, there is a row for each.
     """
-    design = design_of(campaign)
+    design = campaign.design
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for start in range(0, campaign.segment_count, SEGMENTS_PER_BATCH):
@@ -41,24 +39,24 @@ async def export_segments(connection: AsyncConnection, campaign: Row[Any]) -> Ta
             rows = (
                 await connection.execute(FIND_OUTPUTS_TO_EXPORT, {"campaign": campaign.id, "segments": segments})
             ).all()
-            for criterion_view in criterion_views(campaign):
-                means_by_output = await load_output_means(connection, criterion_view, segments)
+            for criterion in campaign.criteria:
+                means_by_output = await load_output_means(connection, criterion, segments)
                 output_means = [means_by_output.get((row.segment, row.item), UNJUDGED_OUTPUT_MEAN) for row in rows]
                 mean_cells = (
                     [[number] for number in output_means_in_unit(design.unit, output_means)]
                     if design.is_ordered
                     else [[]] * len(rows)
                 )
-                criterion_cells = [criterion_view.criterion_name] if campaign.criteria else []
+                name_cells = [criterion.name] if criterion.name else []
                 yield [
-                    (*row[2:], *criterion_cells, it.judgments, *more)
+                    (*row[2:], *name_cells, it.judgments, *more)
                     for row, it, more in zip(rows, output_means, mean_cells, strict=True)
                 ]
 
     before, counted = SEGMENT_EXPORT_COLUMNS[:-1], SEGMENT_EXPORT_COLUMNS[-1:]
-    criterion = [CRITERION_COLUMN] if campaign.criteria else []
+    criterion_column = [CRITERION_COLUMN] if campaign.has_criteria else []
     mean_column = [design.unit.mean_column] if design.is_ordered else []
-    return TableStream((*before, *criterion, *counted, *mean_column), chunks())
+    return TableStream((*before, *criterion_column, *counted, *mean_column), chunks())
 
 
 def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.exports.responses import HIT_SEGMENT_COLUMNS, SEGMENT_USE_COLUMNS, SHOWN_ITEM_IDS_COLUMN, segment_cells
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
@@ -40,7 +41,7 @@ def unanswered_hits_sql(segment_columns: str) -> TextClause:
 FIND_UNANSWERED_HITS = [unanswered_hits_sql(segment) for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)]
 
 
-async def export_unanswered_hits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_unanswered_hits(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.record import unjudged
 
 UNJUDGED_EXPORT_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
 
 
 async def load_unjudged_cells(
-    connection: AsyncConnection, campaign: Row[Any]
+    connection: AsyncConnection, campaign: Campaign
 ) -> Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None:
     """Return a function from item numbers to `UNJUDGED_EXPORT_COLUMNS`; None if annotators cannot say so."""
     if not campaign.cannot_be_judged:

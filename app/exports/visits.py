@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import RowCells, TableStream
 
@@ -23,7 +23,7 @@ FIND_VISITS_TO_EXPORT = text("""
 """)
 
 
-async def export_visits(connection: AsyncConnection, campaign: Row[Any]) -> TableStream:
+async def export_visits(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per annotator and step; a consent has the hash of its text, and the campaign keeps all texts."""
 
     async def chunks() -> AsyncIterator[list[RowCells]]:

@@ -7,12 +7,12 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
 from app.analysis.pages.analysis import ProcessFits
-from app.database.campaign import load_campaign_by_slug
 from app.errors import Conflict
 from app.goal_monitor.monitor import load_goal_progress
 from app.goals.progress import Progress
 from app.goals.settings import RELEASE_ITEMS
 from app.http.dependencies import Database, document_refusals
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -59,7 +59,7 @@ async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalPro
         campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
-        judgments_read = await fits.load_calibrated_evidence(connection, campaign)
+        judgments_read = await fits.load_calibrated_evidence(connection, campaign.criteria[0])
         progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
     if progress is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")

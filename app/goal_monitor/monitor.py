@@ -11,9 +11,8 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated_intervals
@@ -23,16 +22,16 @@ from app.database.alerts import raise_alert, raise_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
 from app.database.campaign import finish_if_complete
+from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
 from app.goals.progress import Progress, describe_goal, format_goal_progress, goal_progress
 from app.goals.settings import NO_GOAL
 from app.quality.run_rules import scan_annotators
+from app.record.campaign import load_campaign
 
 STOPPING_ACTIONS = ("pause", "finish")
-
-LOAD_WATCHED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 # If several processes or scans find the goal reached, one acts.
 MARK_GOAL_REACHED = text(f"""
@@ -68,11 +67,11 @@ async def scan_goal(
     process was faster, which may not have seen the last answers.
     """
     async with open_snapshot(engine) as connection:
-        campaign = (await connection.execute(LOAD_WATCHED_CAMPAIGN, {"campaign": campaign_id})).one()
+        campaign = await load_campaign(connection, campaign_id)
         if not should_scan_goal(campaign):
             return GoalScanState(None)
         evidence = await calibrated_intervals.load_calibrated_evidence(
-            connection, campaign, last.evidence_read if last else None
+            connection, campaign.criteria[0], last.evidence_read if last else None
         )
         progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))
         settled_change = await release.find_settled_change(connection, campaign, progress)
@@ -90,7 +89,7 @@ async def scan_goal(
     return GoalScanState(evidence)
 
 
-def should_scan_goal(campaign: Row[Any]) -> bool:
+def should_scan_goal(campaign: Campaign) -> bool:
     """Return whether answers can bring the campaign nearer to a goal or change its released items, or whether its last
     answers may have reached the goal.
     """
@@ -100,7 +99,7 @@ def should_scan_goal(campaign: Row[Any]) -> bool:
 
 
 async def load_goal_progress(
-    connection: AsyncConnection, campaign: Row[Any], goal_estimates: GoalEstimates
+    connection: AsyncConnection, campaign: Campaign, goal_estimates: GoalEstimates
 ) -> Progress | None:
     """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""
     if campaign.goal == NO_GOAL:
@@ -112,7 +111,7 @@ async def load_goal_progress(
     return progress and progress.with_item_numbers(items)
 
 
-async def act_on_reached_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress, *, now: datetime) -> None:
+async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress: Progress, *, now: datetime) -> None:
     """Alert the campaign owner, and stop the campaign if they chose that."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
@@ -127,7 +126,7 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Row[Any], progress:
                 await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
 
 
-async def raise_missed_goal(engine: AsyncEngine, campaign: Row[Any], progress: Progress) -> None:
+async def raise_missed_goal(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
     """Alert that a campaign ended by itself before its goal, and how near it was."""
     advice = "To go on, ask for more judgments per item and reopen the campaign."
     parameters = {

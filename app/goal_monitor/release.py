@@ -8,11 +8,12 @@ that its answers settle.
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import driver_of
+from app.designs.campaign import Campaign
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
@@ -57,7 +58,7 @@ class SettledChange(NamedTuple):
 
 
 async def find_settled_change(
-    connection: AsyncConnection, campaign: Row[Any], progress: Progress | None
+    connection: AsyncConnection, campaign: Campaign, progress: Progress | None
 ) -> SettledChange:
     """Return which items changed since the last scan."""
     settled_items = progress.settled_items if progress else np.zeros(0, np.intp)
@@ -71,12 +72,12 @@ async def find_settled_change(
     return SettledChange(items, now[items])
 
 
-def goal_parameters(campaign: Row[Any]) -> dict[str, Any]:
+def goal_parameters(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters of `IS_SAME_GOAL_SQL`."""
-    return {name: getattr(campaign, name) for name in GoalSettings.model_fields}
+    return {name: value for name, value in campaign.to_columns().items() if name in GoalSettings.model_fields}
 
 
-async def store_settled_change(engine: AsyncEngine, campaign: Row[Any], settled_change: SettledChange) -> bool:
+async def store_settled_change(engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange) -> bool:
     """Store the change in batches. Return False if something else has changed the campaign meanwhile."""
     release_parameters = {"campaign": campaign.id, "revision": campaign.revision} | goal_parameters(campaign)
     for count, start in enumerate(range(0, len(settled_change.items), ITEMS_PER_RELEASE_BATCH)):

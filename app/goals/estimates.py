@@ -4,12 +4,12 @@ here.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from app.goals.settings import RELEASE_ITEMS
+from app.goals.settings import RELEASE_ITEMS, ChosenGoal
 from app.inference.ground.arrays import Integers
 from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
@@ -20,7 +20,7 @@ MAX_FITTED_JUDGMENTS = 50_000  # fitted in less than a second
 MEASURED_BY_MEANS = "means"
 
 
-def can_measure_goal_by_law(campaign: Any) -> bool:
+def can_measure_goal_by_law(campaign: ChosenGoal) -> bool:
     """Return whether laws were right for this goal as often as they claim, by `benchmarks.stopping_aware`.
 
     For a threshold they were not, probably because a law takes the errors of all judgments to be alike: an item with
@@ -92,11 +92,11 @@ class GoalEvidence:
             return None
         return self.law.fit(self.judgments, self.tally)
 
-    def is_measured_by_law(self, campaign: Any) -> bool:
+    def is_measured_by_law(self, campaign: ChosenGoal) -> bool:
         """Return whether the law measures the goal, as soon as it has estimates."""
         return self.law.fit is not None and self.judgments is not None and can_measure_goal_by_law(campaign)
 
-    def goal_estimates(self, campaign: Any, means: ModeratedMeans) -> GoalEstimates:
+    def goal_estimates(self, campaign: ChosenGoal, means: ModeratedMeans) -> GoalEstimates:
         """Return the law's estimates if it has any and may measure the goal; otherwise the means."""
         estimates = self.law_estimates if self.is_measured_by_law(campaign) else None
         return GoalEstimates(means, MEASURED_BY_MEANS) if estimates is None else GoalEstimates(estimates, self.law.name)

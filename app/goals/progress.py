@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor
-from typing import Any
 
 import numpy as np
 
+from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.goals.estimates import MEASURED_BY_MEANS
 from app.goals.settings import NO_GOAL, RELEASE_ITEMS
@@ -64,7 +64,7 @@ class Progress:
         return replace(self, settled_items=item_numbers[self.settled_items])
 
 
-def counted_items(campaign: Any, in_pool: Mask) -> Integers:
+def counted_items(campaign: Campaign, in_pool: Mask) -> Integers:
     """Return the numbers of the items that count for a goal: items in the pool, (N,), except items that every HIT
     shows.
     """
@@ -74,7 +74,7 @@ def counted_items(campaign: Any, in_pool: Mask) -> Integers:
 
 
 def goal_progress(
-    campaign: Any, estimates: ModeratedMeans, scores: Array, measured_by: str = MEASURED_BY_MEANS
+    campaign: Campaign, estimates: ModeratedMeans, scores: Array, measured_by: str = MEASURED_BY_MEANS
 ) -> Progress | None:
     """Return the progress towards the goal; None without a goal.
 
@@ -95,7 +95,7 @@ def goal_progress(
     return Progress(describe_goal(campaign), float(value), goal_target(campaign), measured_by)
 
 
-def settled_item_mask(campaign: Any, estimates: ModeratedMeans, scores: Array) -> Mask:
+def settled_item_mask(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Mask:
     """Return which items are settled one by one, (N,), by the goal of a campaign that releases items.
 
     No item is settled before the spread of annotators is known: in some campaigns the first ones agree by chance, and
@@ -108,7 +108,7 @@ def settled_item_mask(campaign: Any, estimates: ModeratedMeans, scores: Array) -
     return np.asarray(settled_probabilities(campaign, estimates, scores) >= campaign.goal_percent / 100)
 
 
-def settled_probabilities(campaign: Any, estimates: ModeratedMeans, scores: Array) -> Array:
+def settled_probabilities(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
     """Return the probability that each item, (N,), is on the right side of the goal's line: the smaller of two beliefs,
     NaN as long as nothing can be believed.
     """
@@ -120,7 +120,7 @@ def settled_probabilities(campaign: Any, estimates: ModeratedMeans, scores: Arra
     return smallest
 
 
-def goal_target(campaign: Any) -> float:
+def goal_target(campaign: Campaign) -> float:
     """Return the value that a goal's measure has to reach."""
     if campaign.goal == "halves":
         return float(campaign.goal_correlation)
@@ -128,7 +128,7 @@ def goal_target(campaign: Any) -> float:
     return 1.0 if needs_all_items else campaign.goal_percent / 100
 
 
-def describe_goal(campaign: Any) -> str:
+def describe_goal(campaign: Campaign) -> str:
     """Return the goal in words. Campaigns store these words as the goal that was reached, so they must not change."""
     tolerance_text = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     each_text = " for each" if campaign.when_reached == RELEASE_ITEMS else ""
@@ -142,23 +142,23 @@ def describe_goal(campaign: Any) -> str:
     }[campaign.goal]
 
 
-def format_goal_progress(campaign: Any, progress: Progress) -> str:
+def format_goal_progress(campaign: Campaign, progress: Progress) -> str:
     """Return the progress as text."""
     return f"{progress.displayed_value:.2f}" if campaign.goal == "halves" else f"{100 * progress.displayed_value:.0f} %"
 
 
 def smallest_over_beliefs(
-    probability: Callable[[Any, BelievedMeans, Array], float],
-) -> Callable[[Any, ModeratedMeans, Array], float]:
+    probability: Callable[[Campaign, BelievedMeans, Array], float],
+) -> Callable[[Campaign, ModeratedMeans, Array], float]:
     """Return a measure that takes the smallest probability over all beliefs; 0 as long as nothing can be believed."""
 
-    def measure(campaign: Any, estimates: ModeratedMeans, scores: Array) -> float:
+    def measure(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> float:
         return min((probability(campaign, beliefs, scores) for beliefs in believed_true_means(estimates)), default=0.0)
 
     return measure
 
 
-def narrow_interval_mask(campaign: Any, estimates: ModeratedMeans) -> Mask:
+def narrow_interval_mask(campaign: Campaign, estimates: ModeratedMeans) -> Mask:
     """Return which items have a narrow interval. Items without an interval do not. The intervals are not cut at the
     scale's ends: a cut would say nothing about their precision.
     """
@@ -166,18 +166,18 @@ def narrow_interval_mask(campaign: Any, estimates: ModeratedMeans) -> Mask:
     return np.asarray(high - low <= 2 * campaign.goal_width / MAX_POINTS)
 
 
-def best_set_probability(campaign: Any, beliefs: BelievedMeans, scores: Array) -> float:
+def best_set_probability(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     return chance_best_are_highest(
         beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     )
 
 
-def order_probability(campaign: Any, beliefs: BelievedMeans, scores: Array) -> float:
+def order_probability(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     has_too_many_items = len(scores) > MAX_ITEMS_IN_ORDER
     return 0.0 if has_too_many_items else chance_order_is_right(beliefs, scores, campaign.goal_within / MAX_POINTS)
 
 
-GOAL_MEASURES: Mapping[str, Callable[[Any, ModeratedMeans, Array], float]] = {
+GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] = {
     "best": smallest_over_beliefs(best_set_probability),
     "threshold": smallest_over_beliefs(
         lambda campaign, beliefs, _: chance_all_on_believed_side(
@@ -190,7 +190,7 @@ GOAL_MEASURES: Mapping[str, Callable[[Any, ModeratedMeans, Array], float]] = {
 }
 
 # Probability that each item, (N,), is on the right side of the goal's line.
-ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Any, BelievedMeans, Array], Array]] = {
+ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Array], Array]] = {
     "best": lambda campaign, beliefs, scores: item_chances_of_best(
         beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     ),

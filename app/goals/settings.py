@@ -1,11 +1,12 @@
 """Settings of a campaign's goal."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
+from app.designs.campaign import Campaign
+from app.designs.design import Design
 from app.designs.field_flags import EDITABLE, InputModel
-from app.designs.registry import design_of
 from app.errors import pluralize
 
 Goal = Literal["none", "best", "threshold", "order", "intervals", "halves"]
@@ -75,9 +76,18 @@ class GoalSettings(InputModel):
     )  # fmt: skip
 
 
-def all_items_best_reason(campaign: Any, item_count: int) -> str:
+class ChosenGoal(Protocol):
+    """The goal of a campaign or of its settings, and what happens when it is reached."""
+
+    @property
+    def goal(self) -> Goal: ...
+    @property
+    def when_reached(self) -> WhenReached: ...
+
+
+def all_items_best_reason(campaign: Campaign, item_count: int) -> str:
     """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
-    drawn_items = item_count - len(design_of(campaign).always_shown)
+    drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:
         return ""
     problem = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} are all of them"
@@ -85,12 +95,11 @@ def all_items_best_reason(campaign: Any, item_count: int) -> str:
     return f"The goal of “{campaign.name}” says nothing: {problem}. {advice}"
 
 
-def goal_refusal_reason(settings: Any) -> str:
+def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
-    design = design_of(settings)
     if settings.goal != NO_GOAL and design.value_kind not in SCALE_ANSWER_KINDS:
         return f"a goal is measured by answers on a scale, which “{design.title}” does not give"
-    if settings.goal != NO_GOAL and settings.criteria:
+    if settings.goal != NO_GOAL and has_criteria:
         return "a goal is about one question, and the campaign has several criteria"
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
         return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so none can be released by itself"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
 from itertools import chain, islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request, Response
@@ -136,7 +136,16 @@ def request_language(request: Request) -> str:
     return str(request.scope.get("state", {}).get(LANGUAGE_STATE_KEY, ENGLISH))
 
 
-def choose_request_language(request: Request, campaign: Any = None) -> None:
+class PageSettings(Protocol):
+    """The settings of a campaign that concern every page with its items."""
+
+    @property
+    def language(self) -> str: ...
+    @property
+    def https_media(self) -> bool: ...
+
+
+def choose_request_language(request: Request, campaign: PageSettings | None = None) -> None:
     """Set the language of the response: the campaign's, else that chosen in the URL, else that of the browser."""
     language = campaign.language if campaign else BROWSER_LANGUAGE
     if language == BROWSER_LANGUAGE:
@@ -149,7 +158,7 @@ def choose_request_language(request: Request, campaign: Any = None) -> None:
     request.scope.setdefault("state", {})[LANGUAGE_STATE_KEY] = language
 
 
-def allow_external_media(request: Request, campaign: Any) -> None:
+def allow_external_media(request: Request, campaign: PageSettings) -> None:
     """Let a page load images, sound and video from other servers, if its campaign allows such items."""
     if campaign.https_media:
         request.scope["state"][LOADS_HTTPS_STATE_KEY] = True

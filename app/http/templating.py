@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import nh3
@@ -137,7 +137,14 @@ def static_url(path: str) -> str:
     return f"/static/{path}?v={digest}"
 
 
-def item_noun(campaign: Any) -> str:
+class SegmentedCampaign(Protocol):
+    """A campaign whose items are systems if there are segments."""
+
+    @property
+    def segment_count(self) -> int: ...
+
+
+def item_noun(campaign: SegmentedCampaign) -> str:
     """Return the noun for the items of a campaign: system or item."""
     return "system" if campaign.segment_count else "item"
 

@@ -18,6 +18,7 @@ from app.campaigns import campaign_file, item_list, lifecycle
 from app.campaigns.campaign_file import MAX_ITEMS_IN_CAMPAIGN_FILE, ItemsOfFile, ParsedCampaignFile
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES, YAML_MEDIA_TYPE
+from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.imports import campaign_zip, checks_import, items, outputs
@@ -39,7 +40,7 @@ async def create_campaign_of_file(
     max_mb: int,
     table: ItemTable | None = None,
     media: MediaZip | None = None,
-) -> Row[Any]:
+) -> Campaign:
     """Create a draft with the items that the file brings, or with those of `table`; `media` has the files they name.
 
     Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
@@ -59,7 +60,7 @@ async def create_draft_with_items(
     *,
     now: datetime,
     max_mb: int,
-) -> Row[Any]:
+) -> Campaign:
     """Create the draft and import its items, as `create_campaign_of_file` says."""
     campaign = await lifecycle.create_draft_campaign(connection, parsed_file.content.settings, now=now)
     items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
@@ -145,7 +146,7 @@ async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with
     """
     campaign = await lifecycle.find_campaign(connection, slug)
     written_items = await load_written_items(connection, campaign) if with_items else WrittenItems()
-    text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_from_row(campaign), written_items)
+    text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_of_campaign(campaign), written_items)
     media_names = (
         written_items.media_names
         & (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name.keys()
@@ -190,13 +191,13 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
     return text
 
 
-def media_names_of_cells(campaign: Row[Any], item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
+def media_names_of_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
     """Return the names of the files that items name."""
     content = Content.from_campaign(campaign)
     return {file.name for cells in item_cells for file in content.named_files(cells)}
 
 
-async def load_written_items(connection: AsyncConnection, campaign: Row[Any]) -> WrittenItems:
+async def load_written_items(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
     """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.errors import Invalid
 from app.quality.checks import refuse_if_checks_do_not_fit
 from app.quality.expected_answers import ExpectedAnswer, format_expected_cells, parse_expected_cells
@@ -85,7 +85,7 @@ async def load_check_ids(connection: AsyncConnection, campaign_id: int) -> set[s
     return set(await connection.scalars(LIST_CHECK_ITEM_IDS, {"campaign": campaign_id}))
 
 
-async def insert_check_items(connection: AsyncConnection, campaign: Any, checks: Sequence[NewCheck]) -> None:
+async def insert_check_items(connection: AsyncConnection, campaign: Campaign, checks: Sequence[NewCheck]) -> None:
     """Add checks to a campaign, numbered after its present ones. Raises `Invalid` (`too_many_checks`)."""
     parameters = {"campaign": campaign.id}
     if not checks:
@@ -124,13 +124,13 @@ def separate_checks(
     rows: Iterable[UploadedRow],
     checks: list[NewCheck],
     read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
-    campaign: Any,
+    campaign: Campaign,
 ) -> Iterator[UploadedRow]:
     """Yield the rows that are no checks, and append the checks to `checks`.
 
     Id and text of a check are read by `read_id_and_text`, its expected answer by the campaign's design.
     """
-    design = design_of(campaign)
+    design = campaign.design
     for record in rows:
         if is_check(record):
             if not checks:

@@ -3,13 +3,12 @@
 import csv
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
 from app.campaigns.starter_questions import load_question
+from app.designs.campaign import Campaign
 from app.errors import NotFound
 from app.imports import items
 from app.imports.columns import ColumnMapping
@@ -18,7 +17,7 @@ DEMO_ITEMS_FILE = Path(__file__).resolve().parents[2] / "examples" / "data" / "v
 DEMO_QUESTION_NAME = "lexical-frequency"
 
 
-async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Campaign:
     """Return the demo campaign; create and launch it if there is none yet."""
     settings = load_question(DEMO_QUESTION_NAME).settings
     try:

@@ -8,17 +8,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.result_format import ResultRow
 from app.designs.answer import Answer
-from app.designs.criteria import criterion_names, criterion_views
+from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.file_format import INPUT_KEPT_MESSAGE
-from app.designs.registry import design_of
 from app.errors import Invalid, pluralize, shorten_echo
 from app.imports.criteria_rows import split_rows_by_criterion
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
@@ -90,7 +89,7 @@ def split_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 async def convert_rows_to_hits(
-    connection: AsyncConnection, campaign: Row[Any], result_rows: list[ResultRow]
+    connection: AsyncConnection, campaign: Campaign, result_rows: list[ResultRow]
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
@@ -107,21 +106,21 @@ async def convert_rows_to_hits(
 
 
 def build_imported_hits(
-    result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Any, segments: ImportedSegments
+    result_rows: list[ResultRow], number_by_id: Mapping[str, int], campaign: Campaign, segments: ImportedSegments
 ) -> list[ImportedHit]:
     """Return the HITs, each with its scores by all criteria; empties `result_rows`."""
-    keeps_unjudged, views = campaign.cannot_be_judged, criterion_views(campaign)
+    keeps_unjudged, criteria = campaign.cannot_be_judged, campaign.criteria
     rows_by_criterion = [result_rows]
-    if campaign.criteria:
-        rows_by_criterion = split_rows_by_criterion(result_rows, criterion_names(campaign))
+    if campaign.has_criteria:
+        rows_by_criterion = split_rows_by_criterion(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
     hits_by_criterion = [
-        build_hits_of_criterion(part, number_by_id, design_of(view), segments, keeps_unjudged=keeps_unjudged)
-        for part, view in zip(rows_by_criterion, views, strict=True)
+        build_hits_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
+        for part, criterion in zip(rows_by_criterion, criteria, strict=True)
     ]
     return (
         [merge_hit_of_criteria(*hits) for hits in zip(*hits_by_criterion, strict=True)]
-        if campaign.criteria
+        if campaign.has_criteria
         else hits_by_criterion[0]
     )
 

@@ -16,7 +16,7 @@ from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
 from app.database.bulk import copy_rows, reserve_ids, reserve_seqs
-from app.designs.criteria import criterion_number, criterion_views
+from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
 from app.imports.imported_hits import ImportedHit, split_for_lookup
@@ -105,7 +105,7 @@ def imported_answer_key(hit: ImportedHit) -> ImportedAnswerKey:
 
 
 async def load_stored_answers(
-    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> dict[ImportedAnswerKey, list[Row[Any]]]:
     """Return what is stored of the assignments of these HITs."""
     stored_rows_by_key: dict[ImportedAnswerKey, list[Row[Any]]] = {}
@@ -119,7 +119,7 @@ async def load_stored_answers(
 
 
 async def drop_stored_hits(
-    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit]
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
     stored_rows_by_key = await load_stored_answers(connection, campaign, platform, hits)
@@ -193,7 +193,7 @@ def unjudged_reasons_as_json(hit: ImportedHit) -> dict[str, str]:
 
 
 async def find_or_create_imported_annotators(
-    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> dict[str, int]:
     """Return the annotator of each worker id; creates new ones."""
     workers = sorted({hit.worker_id for hit in hits})
@@ -209,7 +209,7 @@ async def find_or_create_imported_annotators(
 
 
 async def store_imported_hits(
-    connection: AsyncConnection, campaign: Row[Any], platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[StoredImportedHit]:
     """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
 
@@ -240,7 +240,7 @@ async def store_imported_hits(
 
 async def store_imported_responses(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     stored_hits: Sequence[StoredImportedHit],
     locked_posteriors: Sequence[LockedPosteriors],
     *,
@@ -253,12 +253,11 @@ async def store_imported_responses(
     """
     excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
     counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
-    views_with_locks = zip(criterion_views(campaign), locked_posteriors, strict=True)
     judgments, *_ = [
         await apply_answers_to_posteriors(
-            connection, view, unnumbered_responses(counting_hits, criterion_number(view)), locked
+            connection, criterion, unnumbered_responses(counting_hits, criterion.number), locked
         )
-        for view, locked in views_with_locks
+        for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
     seqs = await reserve_seqs(connection, len(stored_hits))
     rows = [

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.result_format import ResultRow
 from app.database.campaign import item_count_sql
 from app.database.content_tables import segments
 from app.database.session import driver_of
+from app.designs.campaign import Campaign
 from app.errors import shorten_echo
 from app.record.outputs import load_segments
 from app.selection.segments import SegmentIndex
@@ -84,7 +84,7 @@ def shown_items_if_scores_agree(
     return tuple(shown_as)
 
 
-async def load_imported_segments(connection: AsyncConnection, campaign: Row[Any]) -> ImportedSegments:
+async def load_imported_segments(connection: AsyncConnection, campaign: Campaign) -> ImportedSegments:
     """Return the segments of a campaign."""
     if not campaign.segment_count:
         return ImportedSegments({}, None)

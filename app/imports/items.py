@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import BaseModel, Field
-from sqlalchemy import Row, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
@@ -19,6 +19,7 @@ from app.database import tables
 from app.database.audit_log import log_change
 from app.database.bulk import copy_text_line, copy_text_lines, prefetch
 from app.database.campaign import item_count_sql
+from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
@@ -40,7 +41,6 @@ from app.inference.online.law import Law
 from app.media.match_file_names import respelled_names_note
 from app.media.media_zip import MediaZip
 from app.record import revisions
-from app.record.campaign_law import law_of
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
@@ -261,7 +261,7 @@ async def import_items_table(
     upload = standardize_uploaded_columns(
         await asyncio.to_thread(read_upload),
         Content.from_campaign(campaign_before_lock),
-        law_of(campaign_before_lock),
+        campaign_before_lock.law,
         mapping,
     )
     if is_outputs_table(upload.columns, mapping):
@@ -275,7 +275,7 @@ async def import_items_table(
         raise outputs.kinds_mixed_error(campaign)
     existing_ids, next_number = await load_existing_ids_and_next_number(connection, campaign.id)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
-    reader = ItemReader(upload.columns, mapping, law_of(campaign), media_of_items, existing_ids)
+    reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, existing_ids)
     checks: list[NewCheck] = []
     ignores_checks = CHECKS_MEANING in mapping.ignored
     rows = upload.rows if ignores_checks else separate_checks(upload.rows, checks, reader.read_check, campaign)
@@ -346,7 +346,7 @@ async def load_last_import_receipt(connection: AsyncConnection, campaign_id: int
     )
 
 
-async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the campaign, locked against other imports of items until the transaction ends.
 
     Annotators go on answering a launched campaign meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).

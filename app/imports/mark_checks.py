@@ -9,13 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.campaigns.lifecycle import lock_draft
 from app.database.audit_log import log_change
 from app.database.campaign import item_count_sql
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.errors import NotFound, shorten_echo
 from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
 from app.imports.items import read_item_prior
 from app.quality.checks import refuse_if_checks_do_not_fit
-from app.record.campaign_law import law_of
 from app.uploads import UploadedRow
 
 CHECKS_ARE_FIXED_MESSAGE = "the launch fixes which items are checks. Nothing was changed"
@@ -50,7 +49,7 @@ async def mark_item_as_check(
     """
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_checks_do_not_fit(campaign)
-    expected_json = expected_answer_json(kind, expected, tolerance, design_of(campaign))
+    expected_json = expected_answer_json(kind, expected, tolerance, campaign.design)
     row = await remove_item_or_check(connection, campaign, "items", item_id)
     fields = {**row.fields, CHECK_COLUMN: kind, EXPECTED_COLUMN: expected} | (
         {TOLERANCE_COLUMN: tolerance} if tolerance else {}
@@ -73,11 +72,11 @@ async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: 
         for column, cell in row.fields.items()
         if column not in (CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN)
     }
-    prior_columns = law_of(campaign).family.parameter_names
+    prior_columns = campaign.law.family.parameter_names
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(
         HAS_PRIORS, {"campaign": campaign.id}
     )
-    prior = read_item_prior(UploadedRow(0, fields), prior_columns, law_of(campaign)) if takes_priors else None
+    prior = read_item_prior(UploadedRow(0, fields), prior_columns, campaign.law) if takes_priors else None
     item = {"campaign": campaign.id, "name": item_id, "shown": row.shown, "fields": json.dumps(fields)}
     item |= {"number": await connection.scalar(select(item_count_sql(campaign.id))), "prior": prior and list(prior)}
     await connection.execute(INSERT_UNMARKED_ITEM, item)
@@ -86,7 +85,7 @@ async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: 
 
 
 async def remove_item_or_check(
-    connection: AsyncConnection, campaign: Row[Any], table: Literal["items", "check_items"], item_id: str
+    connection: AsyncConnection, campaign: Campaign, table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
     """Delete an item or a check and return its row. Raises `NotFound` (`item_not_found`)."""
     parameters = {"campaign": campaign.id}

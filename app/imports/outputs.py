@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Table, delete, select
+from sqlalchemy import Table, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
@@ -18,6 +18,7 @@ from app.campaigns import lifecycle, systems_check
 from app.database import content_tables, tables
 from app.database.audit_log import log_change
 from app.database.bulk import copy_rows
+from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.designs.field_flags import is_blank
 from app.errors import Conflict, Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
@@ -237,7 +238,7 @@ async def store_systems_and_segments(
     await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
 
 
-async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Row[Any]:
+async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the locked draft to which outputs are added; `replace` empties it first."""
     campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
@@ -247,7 +248,7 @@ async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, repl
     return campaign
 
 
-async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Row[Any]:
+async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
     campaign = await lifecycle.find_campaign(connection, slug)
     if not campaign.segment_count:
@@ -259,7 +260,7 @@ async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: 
     return campaign
 
 
-def kinds_mixed_error(campaign: Row[Any]) -> Conflict:
+def kinds_mixed_error(campaign: Campaign) -> Conflict:
     """Return the refusal to mix items and systems in one campaign."""
     existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
@@ -296,7 +297,7 @@ async def copy_rows_in_batches(
         progress(stored_count)
 
 
-async def load_collected_outputs(connection: AsyncConnection, campaign: Row[Any]) -> CollectedOutputs:
+async def load_collected_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
     """Return the stored systems, segments and outputs of a campaign."""
     item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     select_systems = (

@@ -13,10 +13,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pydantic import BaseModel, Field
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.answer_files import read_answer_file
@@ -27,9 +26,9 @@ from app.background.progress_stream import ReportRowCount
 from app.campaigns import lifecycle
 from app.database.audit_log import log_change
 from app.database.campaign import finish_if_complete
-from app.designs.criteria import criterion_views
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
-from app.designs.registry import design_of
 from app.errors import Conflict, pluralize
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits
 from app.imports.imported_hits_store import (
@@ -165,18 +164,18 @@ async def import_responses_from_file(
     return receipt
 
 
-def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: str | None = None) -> str:
+def example_responses_csv(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
     """Return an example file with one answer to a HIT of these items, best first; empty if they are too few.
 
     If the items are systems, `segment_id` is the segment of the HIT.
     """
-    rows = [row for view in criterion_views(campaign) for row in example_response_rows(view, item_ids)]
+    rows = [row for criterion in campaign.criteria for row in example_response_rows(criterion, item_ids)]
     file = io.StringIO()
     segment_cells = () if segment_id is None else (segment_id,)
     columns = (
         *REQUIRED_RESULT_COLUMNS,
         *(["segment"] if segment_cells else []),
-        *(["criterion"] if campaign.criteria else []),
+        *(["criterion"] if campaign.has_criteria else []),
     )
     lines = [
         (*row[: len(REQUIRED_RESULT_COLUMNS)], *segment_cells, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows
@@ -185,9 +184,9 @@ def example_responses_csv(campaign: Any, item_ids: Sequence[str], segment_id: st
     return file.getvalue()
 
 
-def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[tuple[str, ...]]:
+def example_response_rows(criterion: Criterion[Campaign], item_ids: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the rows of one criterion, whose name ends each row if there are several."""
-    design, name = design_of(criterion_view), [criterion_view.criterion_name] if criterion_view.criteria else []
+    design, name = criterion.design, [criterion.name] if criterion.name else []
     item_ids = list(dict.fromkeys([*design.always_shown, *item_ids]))[: len(item_ids)]
     count, file_values = len(item_ids), ValueFormat(design)
     if count < design.fewest_items:
@@ -199,12 +198,12 @@ def example_response_rows(criterion_view: Any, item_ids: Sequence[str]) -> list[
     ]
 
 
-def count_items_over_wanted(campaign: Row[Any], judgments_by_item: Mapping[int, int]) -> int:
+def count_items_over_wanted(campaign: Campaign, judgments_by_item: Mapping[int, int]) -> int:
     drawn_items = judgments_by_item.keys() - set(campaign.always_shown)
     return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
 
 
-async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Row[Any]:
+async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Campaign:
     campaign = await lifecycle.find_campaign(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
@@ -218,7 +217,7 @@ async def find_campaign_for_responses(connection: AsyncConnection, slug: str) ->
 
 
 async def store_hits_in_batches(
-    engine: AsyncEngine, campaign: Row[Any], platform: Platform, hits: list[ImportedHit], *, now: datetime
+    engine: AsyncEngine, campaign: Campaign, platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
 

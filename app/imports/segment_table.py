@@ -9,7 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.content_tables import segments
 from app.database.session import driver_of
+from app.designs.campaign import Campaign
 from app.designs.content import RenderedContext, SourceAndReference
+from app.designs.criteria import Criterion
 from app.http.paging import Page
 from app.media.render_items import render_campaign_items
 from app.record.outputs import OutputMean, load_output_means, load_outputs_of_segment
@@ -40,7 +42,7 @@ class SegmentsPage:
     """A page of segments with their results.
 
     Attributes:
-        campaign: The campaign, read by the criterion by which the outputs were judged.
+        criterion: The criterion by which the outputs were judged.
         systems: Names of the systems, in the order of the cells.
         page: The page of segments.
         chosen: The segment that is shown with its outputs.
@@ -49,7 +51,7 @@ class SegmentsPage:
 
     """
 
-    campaign: Any
+    criterion: Criterion[Campaign]
     systems: Sequence[str]
     page: Page[SegmentResults]
     chosen: SegmentResults | None
@@ -58,11 +60,11 @@ class SegmentsPage:
 
 
 async def load_segments_page(
-    connection: AsyncConnection, campaign: Any, page_number: int, chosen_id: str
+    connection: AsyncConnection, criterion: Criterion[Campaign], page_number: int, chosen_id: str
 ) -> SegmentsPage:
     """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
-    page: Page[SegmentResults] = Page(page_number, SEGMENTS_PER_PAGE, campaign.segment_count)
-    campaign_segments = segments.select().where(segments.c.campaign_id == campaign.id)
+    page: Page[SegmentResults] = Page(page_number, SEGMENTS_PER_PAGE, criterion.campaign.segment_count)
+    campaign_segments = segments.select().where(segments.c.campaign_id == criterion.campaign.id)
     page_segments = campaign_segments.where(segments.c.number.between(page.offset, page.last_place - 1)).order_by(
         segments.c.number
     )
@@ -72,21 +74,25 @@ async def load_segments_page(
         if chosen_id
         else None
     )
-    names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": campaign.id}))
+    names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": criterion.campaign.id}))
     rows = await load_segment_results(
-        connection, campaign, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
+        connection, criterion, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
     )
-    outputs = await load_outputs_of_segment(connection, campaign.id, chosen_segment.number) if chosen_segment else {}
+    outputs = (
+        await load_outputs_of_segment(connection, criterion.campaign.id, chosen_segment.number)
+        if chosen_segment
+        else {}
+    )
     source_and_reference = (
         SourceAndReference(chosen_segment.source, chosen_segment.reference) if chosen_segment else SourceAndReference()
     )
     drawn_outputs = await render_campaign_items(
-        await driver_of(connection), campaign, [*outputs], [*outputs.values()], source_and_reference
+        await driver_of(connection), criterion.campaign, [*outputs], [*outputs.values()], source_and_reference
     )
     outputs = dict(zip(outputs, drawn_outputs.items, strict=True))
     chosen_row = rows[-1] if chosen_segment else None
     return SegmentsPage(
-        campaign,
+        criterion,
         names,
         replace(page, rows=rows[: len(segment_rows)]),
         chosen_row,
@@ -96,14 +102,14 @@ async def load_segments_page(
 
 
 async def load_segment_results(
-    connection: AsyncConnection, campaign: Any, segment_rows: Sequence[Row[Any]], system_count: int
+    connection: AsyncConnection, criterion: Criterion[Campaign], segment_rows: Sequence[Row[Any]], system_count: int
 ) -> list[SegmentResults]:
     """Return the mean scores of each system in these segments."""
     numbers = [row.number for row in segment_rows]
-    mean_by_output = await load_output_means(connection, campaign, numbers)
+    mean_by_output = await load_output_means(connection, criterion, numbers)
     reports: dict[int, dict[int, int]] = {number: {} for number in numbers}
     for report in await connection.execute(
-        COUNT_MEDIA_REPORTS_OF_OUTPUTS, {"campaign": campaign.id, "segments": numbers}
+        COUNT_MEDIA_REPORTS_OF_OUTPUTS, {"campaign": criterion.campaign.id, "segments": numbers}
     ):
         reports[report.segment][report.item] = report.annotators
     return [

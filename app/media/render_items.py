@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch_rows
-from app.designs.content import Content, ItemTexts, RenderedItems, SourceAndReference, plain_items
+from app.designs.content import Content, ContentSettings, ItemTexts, RenderedItems, SourceAndReference, plain_items
 from app.media.media_store import load_media_urls
 
 T = TypeVar("T")
@@ -27,14 +27,23 @@ class ItemContextRow(Record):
     reference: str | None
 
 
+class CampaignWithItems(ContentSettings, Protocol):
+    """A campaign, as far as its items are rendered."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def segment_count(self) -> int: ...
+
+
 async def render_campaign_items(
     connection: Driver,
-    campaign: Any,
+    campaign: CampaignWithItems,
     item_numbers: Sequence[int],
     item_texts: Sequence[str],
     segment_context: SourceAndReference | None = None,
 ) -> RenderedItems:
-    """Render items of a campaign (a row with `id`, `segment_count` and its settings) by their numbers and texts.
+    """Render items of a campaign by their numbers and texts.
 
     Plain texts need no query. If the texts are outputs of systems, `segment_context` has source and reference of their
     segment; without it they are names of systems.

@@ -4,10 +4,9 @@ process.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import text
@@ -16,10 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated_intervals
 from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
-from app.campaigns.summaries import find_campaign_with_progress
+from app.campaigns.summaries import CampaignWithProgress, find_campaign_with_progress
 from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import MAX_ITEMS_IN_ORDER, counted_items
@@ -45,9 +45,8 @@ from app.planning.participation import annotator_total, explain_annotator_total
 from app.planning.plan import Plan
 from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour
-from app.record.campaign_law import law_of
+from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.registry import selection_settings
 from app.simulation.annotators import POPULATIONS
 
 DEFAULT_PLAN_RUNS = 20
@@ -94,7 +93,7 @@ async def plan_campaign_goal(
     async with open_snapshot(engine) as connection:
         campaign = await find_campaign_with_progress(connection, slug)
         refuse_unless_plannable(campaign)
-        evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign)).evidence
+        evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])).evidence
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
         )
@@ -105,15 +104,23 @@ async def plan_campaign_goal(
     settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
     sample = min(sample_size(campaign), len(evidence.tally.total))
     total_annotators = annotator_total(settings, evidence.tally, annotators)
-    simulated = {"runs": runs, "seed": campaign.seed, "annotators": total_annotators, "sample": sample}
-    simulated |= {"priors": priors[:, items]}
     try:
-        goal_forecast = forecast_goal(settings, evidence, crowd, **simulated, on_run=on_run)
+        goal_forecast = forecast_goal(
+            settings,
+            evidence,
+            crowd,
+            runs=runs,
+            seed=campaign.seed,
+            annotators=total_annotators,
+            priors=priors[:, items],
+            sample=sample,
+            on_run=on_run,
+        )
     except Inestimable as problem:
         message = f"“{like}” has too few judgments to tell how far its annotators differ. Choose another crowd."
         raise Invalid(message, code="too_few_judgments") from problem
     hit_fields = (
-        selection_settings(campaign).items_per_hit,
+        campaign.selection_settings.items_per_hit,
         campaign.minutes_per_hit,
         campaign.pay_per_hit,
         campaign.currency,
@@ -144,7 +151,7 @@ async def plan_campaign_goal(
     )
 
 
-def measurement_caution(campaign: Any, evidence: GoalEvidence, goal_forecast: GoalForecast) -> str:
+def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecast: GoalForecast) -> str:
     """Return a caution where simulated campaigns measure the goal differently than the campaign does.
 
     If they measure it by the law, and some do not reach it, caution that more annotators may make the difference.
@@ -166,8 +173,8 @@ def measurement_caution(campaign: Any, evidence: GoalEvidence, goal_forecast: Go
 
 
 def restrict_to_goal_items(
-    campaign: Any, evidence: GoalEvidence, gone_items: Sequence[int]
-) -> tuple[Any, GoalEvidence, Integers]:
+    campaign: Campaign, evidence: GoalEvidence, gone_items: Sequence[int]
+) -> tuple[Campaign, GoalEvidence, Integers]:
     """Return settings, evidence and numbers of the items that count for the goal.
 
     Raises `Conflict` (`no_items`) where none is left.
@@ -178,7 +185,7 @@ def restrict_to_goal_items(
         gone_items: Numbers of the items that left the pool.
 
     """
-    settings = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
+    settings = campaign
     in_pool = np.ones(len(evidence.tally.total), bool)
     in_pool[gone_items] = False
     item_numbers = counted_items(campaign, in_pool)
@@ -186,23 +193,23 @@ def restrict_to_goal_items(
         raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items")
     if len(item_numbers) < len(in_pool):
         evidence = evidence.select_items(item_numbers)
-        settings.items_per_hit, settings.always_shown = selection_settings(campaign).items_per_hit, []
+        settings = replace(settings, items_per_hit=campaign.selection_settings.items_per_hit, always_shown=[])
     # For systems, repeat_items is about segments: an annotator sees a segment once, but every system many times.
     if campaign.segment_count and not campaign.repeat_items:
         hit_limit = campaign.hits_per_annotator or campaign.segment_count
-        settings.repeat_items, settings.hits_per_annotator = True, min(hit_limit, campaign.segment_count)
+        settings = replace(settings, repeat_items=True, hits_per_annotator=min(hit_limit, campaign.segment_count))
     return settings, evidence, item_numbers
 
 
-def planning_time_text(campaign: Any) -> str:
-    """Describe how long planning takes for a campaign with an `item_count`."""
+def planning_time_text(campaign: CampaignWithProgress) -> str:
+    """Describe how long planning takes."""
     simulated = sample_size(campaign)
-    is_by_law = is_plan_measured_by_law(campaign, GoalEvidence.empty(law_of(campaign), campaign.item_count))
+    is_by_law = is_plan_measured_by_law(campaign, GoalEvidence.empty(campaign.law, campaign.item_count))
     usual_seconds = (
         DEFAULT_PLAN_RUNS
         * simulated
         * USUAL_JUDGMENTS_PER_ITEM
-        / selection_settings(campaign).items_per_hit
+        / campaign.selection_settings.items_per_hit
         * (CPU_SECONDS_PER_HIT_BY_LAW if is_by_law else CPU_SECONDS_PER_HIT_BY_MEANS)
     )
     sample_text = (
@@ -227,12 +234,11 @@ def humanize_seconds(seconds: float) -> str:
     return f"{max(5, 5 * round(seconds / 5))} seconds" if seconds < 90 else pluralize(round(seconds / 60), "minute")
 
 
-def refuse_unless_plannable(campaign: Any) -> None:
+def refuse_unless_plannable(campaign: CampaignWithProgress) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NO_GOAL:
-        settings_with_goal = SimpleNamespace(**campaign._mapping)  # noqa: SLF001  (public, says SQLAlchemy)
-        settings_with_goal.goal, settings_with_goal.when_reached = "intervals", "tell"  # possible wherever any goal is
-        if reason := goal_refusal_reason(settings_with_goal):
+        with_goal = replace(campaign, goal="intervals", when_reached="tell")  # possible wherever any goal is
+        if reason := goal_refusal_reason(with_goal, campaign.design, has_criteria=campaign.has_criteria):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
         advice = "Choose one in its settings, under “What is asked next, and when enough is known”."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
@@ -254,20 +260,20 @@ def refuse_unless_plannable(campaign: Any) -> None:
         raise Conflict(f"{name} cannot be planned: {reason}", code="too_large_to_plan")
 
 
-async def load_current_pace(connection: AsyncConnection, campaign: Any, *, now: datetime) -> float | None:
+async def load_current_pace(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> float | None:
     """Load the HITs answered per hour now; None where no annotator can answer, or too few did."""
     return await load_recent_hits_per_hour(connection, campaign.id, now=now) if campaign.status == "running" else None
 
 
-async def load_plan_priors(connection: AsyncConnection, campaign: Any) -> Array:
+async def load_plan_priors(connection: AsyncConnection, campaign: CampaignWithProgress) -> Array:
     """Load the priors of the items, (2, N): the campaign's own, or those of the plan's law where the campaign left them
     open.
 
     Those of the plan's law are used for all items if the campaign's law has another family.
     """
     priors = default_priors(MEANS_LAW, campaign.item_count)
-    if law_of(campaign).family is MEANS_LAW.family:
-        own_priors = np.array(await replay.load_prior_columns(connection, campaign))
+    if campaign.law.family is MEANS_LAW.family:
+        own_priors = np.array(await replay.load_prior_columns(connection, campaign.criteria[0]))
         has_own_prior = np.isfinite(own_priors).all(axis=0)
         priors[:, has_own_prior] = own_priors[:, has_own_prior]
     return priors
@@ -277,7 +283,7 @@ async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law
     """Load the evidence of an earlier campaign for this law, whatever its own law is."""
     return (
         await calibrated_intervals.load_calibrated_evidence(
-            connection, await find_campaign_with_progress(connection, slug), law=law
+            connection, (await load_campaign_by_slug(connection, slug)).criteria[0], law=law
         )
     ).evidence
 

@@ -13,11 +13,11 @@ benchmarks.plans_of_samples` measures how far such a plan is from one of all ite
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
+from app.campaigns.summaries import CampaignWithProgress
+from app.designs.campaign import Campaign
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress
 from app.goals.settings import RELEASE_ITEMS
@@ -40,7 +40,6 @@ from app.planning.participation import (
     estimate_participation,
     items_seen_by_place,
 )
-from app.selection.registry import SELECTION_RULES, selection_settings
 from app.simulation.annotators import Population
 from app.simulation.campaign import SimulatedCampaign
 
@@ -89,22 +88,25 @@ class GoalForecast:
         return share
 
 
-def sample_size(campaign: Any) -> int:
-    """Return how many items of a campaign with an `item_count` are simulated."""
+def sample_size(campaign: CampaignWithProgress) -> int:
+    """Return how many items of a campaign are simulated."""
     has_best_goal = campaign.goal == "best" and campaign.best_items < campaign.item_count
     enough = -(-MIN_BEST_IN_SAMPLE * campaign.item_count // max(1, campaign.best_items)) if has_best_goal else 0
     return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
 
 
-def scale_campaign_to_sample(campaign: Any, share: float) -> Any:
+def scale_campaign_to_sample(campaign: Campaign, share: float) -> Campaign:
     """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
     goal_percent = (
         campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
     )
     hit_limit = campaign.hits_per_annotator
-    changed = {"best_items": max(1, round(campaign.best_items * share)), "goal_percent": goal_percent}
-    changed |= {"hits_per_annotator": hit_limit and hit_limit * share}
-    return SimpleNamespace(**{**campaign.__dict__, **changed})
+    return replace(
+        campaign,
+        best_items=max(1, round(campaign.best_items * share)),
+        goal_percent=goal_percent,
+        hits_per_annotator=hit_limit and hit_limit * share,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +123,7 @@ class ForecastStart:
 
     """
 
-    campaign: Any
+    campaign: Campaign
     evidence: GoalEvidence
     beliefs: LawBeliefs
     annotator_source: AnnotatorSource
@@ -131,11 +133,11 @@ class ForecastStart:
     def new_campaign(self, rng: np.random.Generator) -> SimulatedCampaign:
         """Return a simulated campaign that continues from the present state."""
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
-        asking = replace(selection_settings(self.campaign), judgments_per_item=UNLIMITED_JUDGMENTS)
+        asking = replace(self.campaign.selection_settings, judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
         repeats_items = self.campaign.repeat_items
         campaign = SimulatedCampaign(
-            SELECTION_RULES[self.campaign.rule],
+            self.campaign.rule,
             self.evidence.law,
             asking,
             LawParameters(),
@@ -153,13 +155,13 @@ class ForecastStart:
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
 
-def is_plan_measured_by_law(campaign: Any, evidence: GoalEvidence) -> bool:
+def is_plan_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> bool:
     """Return whether a plan measures the goal by the law, for campaigns that do."""
     return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
 
 
 def prepare_forecast(
-    campaign: Any,
+    campaign: Campaign,
     evidence: GoalEvidence,
     fallback: Population | GoalEvidence,
     annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
@@ -188,7 +190,7 @@ def prepare_forecast(
             participation,
             seen_items,
         )
-    n = selection_settings(campaign).items_per_hit
+    n = campaign.selection_settings.items_per_hit
     law_replay = replay_evidence(evidence, n, priors)
     annotator_source = annotator_source_by_law(
         evidence.tally, fit_crowd(evidence, law_replay), fallback, n, participation.annotator_count
@@ -209,7 +211,7 @@ def beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
 
 
 def forecast_goal(
-    campaign: Any,
+    campaign: Campaign,
     evidence: GoalEvidence,
     fallback: Population | GoalEvidence,
     *,
@@ -223,7 +225,7 @@ def forecast_goal(
     """Forecast what the goal of a campaign will cost.
 
     Args:
-        campaign: Settings as attributes of a namespace.
+        campaign: The campaign.
         evidence: Judgments of the campaign.
         fallback: A population, or the evidence of an earlier campaign, for a campaign with too few answers of its own.
         runs: Number of runs.
@@ -234,7 +236,7 @@ def forecast_goal(
         on_run: Called with the number of runs after each run.
 
     """
-    item_count, items_per_hit = len(evidence.tally.total), selection_settings(campaign).items_per_hit
+    item_count, items_per_hit = len(evidence.tally.total), campaign.selection_settings.items_per_hit
     share = min(1.0, (sample or item_count) / item_count)
     if share < 1:
         sampled_items = np.sort(np.random.default_rng([seed, item_count]).choice(item_count, sample, replace=False))

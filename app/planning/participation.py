@@ -5,14 +5,13 @@ a limited number of judgments.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from app.designs.campaign import Campaign
 from app.errors import Invalid, pluralize
 from app.inference.ground.arrays import Integers
 from app.inference.observations.tally import Tally
-from app.selection.registry import selection_settings
 
 DEFAULT_ANNOTATORS_IN_TOTAL = 200  # while no annotator has answered twice
 MIN_ANNOTATORS_IN_TOTAL = 20  # once an annotator has
@@ -51,7 +50,7 @@ def hits_done_by_annotator(tally: Tally, items_per_hit: int) -> tuple[Integers, 
 
 
 def estimate_participation(
-    campaign: Any, tally: Tally, annotator_count: int, *, identities_matter: bool
+    campaign: Campaign, tally: Tally, annotator_count: int, *, identities_matter: bool
 ) -> Participation:
     """Return who may answer a campaign that has `annotator_count` annotators in all.
 
@@ -63,7 +62,7 @@ def estimate_participation(
         left than others.
 
     """
-    known_annotators, hits_done = hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)
+    known_annotators, hits_done = hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)
     hit_limit = campaign.hits_per_annotator
     if not (identities_matter or hit_limit or not campaign.repeat_items):
         known_annotators = known_annotators[:0]
@@ -94,12 +93,12 @@ def items_seen_by_place(participation: Participation, tally: Tally) -> dict[int,
     return items_by_place
 
 
-def annotator_total(campaign: Any, tally: Tally, chosen_count: int | None) -> int:
+def annotator_total(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
     """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
     Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.
     """
-    hits_done = hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)[1]
+    hits_done = hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)[1]
     minimum, reason = minimum_annotators(campaign, tally)
     if chosen_count is None:
         return max(
@@ -114,9 +113,9 @@ def annotator_total(campaign: Any, tally: Tally, chosen_count: int | None) -> in
     return chosen_count
 
 
-def explain_annotator_total(campaign: Any, tally: Tally, annotator_count: int, chosen_count: int | None) -> str:
+def explain_annotator_total(campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None) -> str:
     """Explain in a sentence where the number of annotators comes from."""
-    answered = len(hits_done_by_annotator(tally, selection_settings(campaign).items_per_hit)[0])
+    answered = len(hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:
         return f"This is for {pluralize(annotator_count, 'annotator')} in all."
     so_far = (
@@ -128,9 +127,9 @@ def explain_annotator_total(campaign: Any, tally: Tally, annotator_count: int, c
     )
 
 
-def minimum_annotators(campaign: Any, tally: Tally) -> tuple[int, str]:
+def minimum_annotators(campaign: Campaign, tally: Tally) -> tuple[int, str]:
     """Return the fewest annotators who can give every item the judgments that it wants, and the reason in words."""
-    asking = selection_settings(campaign)
+    asking = campaign.selection_settings
     known_annotators, hits_done = hits_done_by_annotator(tally, asking.items_per_hit)
     missing = np.maximum(0, asking.judgments_per_item - tally.judgments)
     bounds = [(max(1, len(known_annotators)), f"{len(known_annotators):,} have answered")]
@@ -146,7 +145,7 @@ def minimum_annotators(campaign: Any, tally: Tally) -> tuple[int, str]:
         hits = -(-int(missing.sum()) // asking.items_per_hit)
         missing_hits = max(0, hits - int(np.maximum(0, hit_limit - hits_done).sum()))
         reason = f"the campaign needs {pluralize(hits, 'more HIT')}, and each annotator may answer {hit_limit:,}"
-        bounds.append((len(known_annotators) + -(-missing_hits // hit_limit), reason))
+        bounds.append((len(known_annotators) + int(-(-missing_hits // hit_limit)), reason))
     return max(bounds)
 
 

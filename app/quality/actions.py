@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.campaign import load_campaign_by_slug
 from app.quality import decisions
+from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 
 DecisionFunction = Callable[..., Awaitable[Any]]

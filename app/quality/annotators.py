@@ -11,9 +11,8 @@ from cachetools import LRUCache
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.criteria import criterion_views
+from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_annotators_since
 from app.quality.work_time import work_seconds
@@ -239,7 +238,7 @@ async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int)
 
 async def list_annotator_lines(
     connection: AsyncConnection,
-    campaign: Any,
+    campaign: Campaign,
     *,
     sorting: AnnotatorSort = "name",
     rising: bool = False,
@@ -274,7 +273,8 @@ async def list_annotator_lines(
     ]
     if annotator_ids is not None:
         lines.sort(key=lambda line: annotator_ids.index(line.id))
-    parameters = {"campaign": campaign.id, "those": [line.id for line in lines]}
+    line_ids = [line.id for line in lines]
+    parameters = {"campaign": campaign.id, "those": line_ids}
     answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
     finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
     failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
@@ -291,7 +291,7 @@ async def list_annotator_lines(
         )
         for line in lines
     ]
-    return add_check_counts(complete_lines, await load_check_outcomes(connection, campaign, parameters["those"]))
+    return add_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
 
 
 async def annotators_by_median_seconds(
@@ -318,7 +318,7 @@ def annotator_line_from_row(row: Row[Any]) -> AnnotatorLine:
 
 
 def complete_annotator_line(
-    campaign: Any,
+    campaign: Campaign,
     line: AnnotatorLine,
     answer_summaries: Mapping[int, Row[Any]],
     finding_texts: Mapping[int, Sequence[str]],
@@ -350,11 +350,11 @@ def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOut
     return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
-def value_histograms(campaign: Any, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
+def value_histograms(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
     """Return by annotator id how many of their values for the first criterion are in each tenth of the scale, or of
     each class.
     """
-    design = design_of(criterion_views(campaign)[0])
+    design = campaign.criteria[0].design
     if design.value_kind == "order" or not rows:
         return {}
     values = np.concatenate([np.asarray(row.values, np.float64) for row in rows])
@@ -381,11 +381,11 @@ async def list_decisions_about_annotator(
 
 
 async def list_answers_of_annotator(
-    connection: AsyncConnection, campaign: Any, annotator_id: int, *, limit: int, offset: int = 0
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int, *, limit: int, offset: int = 0
 ) -> list[AnswerLine]:
     """Return the answers of an annotator, newest first."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
-    design = design_of(criterion_views(campaign)[0])
+    design = campaign.criteria[0].design
     return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]
 
 

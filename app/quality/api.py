@@ -9,12 +9,12 @@ from fastapi import Path as PathParameter
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
 from app.quality import actions, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.pages.annotators import Comparisons, Medians
 from app.quality.peer_agreement import AnnotatorComparison
+from app.record.campaign import load_campaign_by_slug
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 

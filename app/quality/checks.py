@@ -13,8 +13,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import Driver, Record, execute_statement, fetch_rows
+from app.designs.campaign import Campaign
+from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.errors import Conflict
 from app.quality.check_positions import PlacedCheck
 from app.quality.expected_answers import ExpectedAnswer, feedback, impossibility_reasons
@@ -92,21 +93,21 @@ class CheckOutcome(NamedTuple):
     met: bool
 
 
-def checks_per_hit(campaign: Any) -> int:
+def checks_per_hit(campaign: LabelledCampaign) -> int:
     """Return how many checks a HIT has if it has any: one in the place of an item, or only checks if HITs are too small
     for that or if the answer is an order.
     """
-    fills_whole_hit = design_of(campaign).value_kind == "order" or campaign.items_per_hit < MIN_HIT_ITEMS_FOR_ONE_CHECK
+    fills_whole_hit = campaign.design.value_kind == "order" or campaign.items_per_hit < MIN_HIT_ITEMS_FOR_ONE_CHECK
     return campaign.items_per_hit if fills_whole_hit else 1
 
 
-def refuse_if_checks_do_not_fit(campaign: Any) -> None:
+def refuse_if_checks_do_not_fit(campaign: Campaign) -> None:
     """Raise `Conflict` (`no_checks_here`) with advice if this campaign's HITs cannot show checks."""
     if campaign.segment_count:
         reason = "it shows outputs of systems, and a check has none"
-    elif campaign.criteria:
+    elif campaign.has_criteria:
         reason = "it asks about several criteria, and an expected answer is about one"
-    elif design_of(campaign).always_shown:
+    elif campaign.design.always_shown:
         reason = "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
     elif campaign.selection != "streaming":
         reason = "iterations plan which items are shown together; choose streaming for checks"
@@ -117,12 +118,12 @@ def refuse_if_checks_do_not_fit(campaign: Any) -> None:
     raise Conflict(f"“{campaign.name}” takes no checks: {reason}. Nothing was changed.", code="no_checks_here")
 
 
-async def refuse_impossible_checks(connection: AsyncConnection, campaign: Any) -> None:
+async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campaign) -> None:
     """Raise `Conflict` (`expected_impossible`) if a check expects an answer that the design, chosen since, does not
     have.
     """
     for row in await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id}):
-        for problem in impossibility_reasons(design_of(campaign), ExpectedAnswer.model_validate(row.expected)):
+        for problem in impossibility_reasons(campaign.design, ExpectedAnswer.model_validate(row.expected)):
             raise Conflict(
                 f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
                 "replace the present ones.",
@@ -131,17 +132,16 @@ async def refuse_impossible_checks(connection: AsyncConnection, campaign: Any) -
 
 
 async def draw_unseen_checks(
-    connection: Driver, campaign: Any, annotator_id: int, rng: np.random.Generator
+    connection: Driver, campaign_id: int, annotator_id: int, *, design: Design, count: int, rng: np.random.Generator
 ) -> list[CheckItem]:
-    """Draw the checks of one HIT at random from the checks that an annotator has not answered. Return none if too few
+    """Draw `count` checks for one HIT at random from those that an annotator has not answered. Return none if too few
     are left, or, for orders, if all have the same place.
     """
     rows = await fetch_rows(
-        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign.id, "annotator": annotator_id}, CheckItem
+        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, CheckItem
     )
-    count = checks_per_hit(campaign)
     unseen_checks: list[CheckItem] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
-    if design_of(campaign).value_kind == "order":
+    if design.value_kind == "order":
         unseen_checks = put_different_places_first(unseen_checks, count)
     return unseen_checks[:count] if len(unseen_checks) >= count else []
 
@@ -205,7 +205,7 @@ def check_answer_arrays(placed_checks: Sequence[PlacedCheck], values: Sequence[f
 
 
 async def load_check_outcomes(
-    connection: AsyncConnection, campaign: Any, annotator_ids: Sequence[int] | None = None
+    connection: AsyncConnection, campaign: Campaign, annotator_ids: Sequence[int] | None = None
 ) -> list[CheckOutcome]:
     """Return the outcomes of all answered checks in order of time, by what is expected now; only of these annotators if
     `annotator_ids` is given.
@@ -213,7 +213,7 @@ async def load_check_outcomes(
     if not campaign.has_checks:
         return []
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": annotator_ids})).all()
-    design = design_of(campaign)
+    design = campaign.design
     return [
         outcome
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)

@@ -17,6 +17,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION, record_decision
 
@@ -66,7 +67,7 @@ LOAD_ANSWER_STATE = text("""
 
 async def hold_annotator(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     *,
     reason: str,
@@ -89,7 +90,7 @@ async def hold_annotator(
 
 async def release_annotator(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     *,
     reason: str,
@@ -103,7 +104,7 @@ async def release_annotator(
 
 async def exclude_annotator(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     *,
     reason: str,
@@ -134,7 +135,7 @@ async def exclude_annotator(
 
 async def restore_annotator(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     *,
     reason: str,
@@ -161,7 +162,7 @@ async def restore_annotator(
 
 async def exclude_answer(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     answer_number: int,
     *,
     reason: str,
@@ -205,7 +206,7 @@ async def exclude_answer(
 
 async def restore_answer(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     answer_number: int,
     *,
     reason: str,
@@ -246,7 +247,7 @@ async def restore_answer(
     return seq
 
 
-async def find_annotator_id(connection: AsyncConnection, campaign: Row[Any], name_or_pseudonym: str) -> int:
+async def find_annotator_id(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> int:
     """Return the id of an annotator, given by their name on pages, such as A7, or by their pseudonym in exports. Raises
     `NotFound` (`annotator_not_found`).
     """
@@ -262,7 +263,7 @@ async def find_annotator_id(connection: AsyncConnection, campaign: Row[Any], nam
 
 async def block_annotator(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     new_state: BlockedState,
     *,
@@ -289,7 +290,7 @@ async def block_annotator(
 
 
 async def unblock_annotator(
-    connection: AsyncConnection, campaign: Row[Any], annotator_id: int, expected_state: BlockedState, reason: str
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int, expected_state: BlockedState, reason: str
 ) -> None:
     validated_reason(reason)
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "before": expected_state}
@@ -300,7 +301,7 @@ async def unblock_annotator(
         )
 
 
-async def load_blocked_state(connection: AsyncConnection, campaign: Row[Any], annotator_id: int) -> Row[Any]:
+async def load_blocked_state(connection: AsyncConnection, campaign: Campaign, annotator_id: int) -> Row[Any]:
     """Return how an annotator is blocked, if they are, and their name. Raises `NotFound` (`annotator_not_found`)."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     blocked_state: Row[Any] | None = (await connection.execute(LOAD_BLOCKED_STATE, parameters)).one_or_none()
@@ -310,7 +311,7 @@ async def load_blocked_state(connection: AsyncConnection, campaign: Row[Any], an
 
 
 async def lock_answer_state(
-    connection: AsyncConnection, campaign: Row[Any], answer_number: int, reason: str
+    connection: AsyncConnection, campaign: Campaign, answer_number: int, reason: str
 ) -> Row[Any]:
     """Return an answer's annotator and the last decision about it, locked until the transaction ends."""
     validated_reason(reason)
@@ -328,7 +329,7 @@ async def lock_answer_state(
 
 
 async def require_answer_by_annotator(
-    connection: AsyncConnection, campaign: Row[Any], annotator_id: int, answer_number: int
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int, answer_number: int
 ) -> None:
     """Raise `NotFound` (`response_not_found`) unless the answer is this annotator's."""
     parameters = {"campaign": campaign.id, "number": answer_number}
@@ -337,14 +338,14 @@ async def require_answer_by_annotator(
         raise answer_not_found(campaign, answer_number)
 
 
-def answer_not_found(campaign: Row[Any], answer_number: int) -> NotFound:
+def answer_not_found(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
 
 
 async def log_decision(
     connection: AsyncConnection,
     action: str,
-    campaign: Row[Any],
+    campaign: Campaign,
     annotator_id: int,
     *,
     reason: str,
@@ -374,5 +375,5 @@ def validated_reason(reason: str) -> str:
     return stripped
 
 
-def annotator_not_found(campaign: Row[Any], name: str) -> NotFound:
+def annotator_not_found(campaign: Campaign, name: str) -> NotFound:
     return NotFound(f"“{campaign.name}” has no annotator {name}.", code="annotator_not_found", annotator=name)

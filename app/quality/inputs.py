@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import NumberColumn, fetch_arrays
 from app.database.session import driver_of
-from app.designs.criteria import criterion_number
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.online.law import AnnotatorDescription
@@ -21,7 +22,6 @@ from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
 from app.record import law_storage, responses
-from app.record.campaign_law import law_of
 from app.record.law_storage import Revision
 
 MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
@@ -78,21 +78,21 @@ async def load_annotators_since(connection: AsyncConnection, campaign_id: int, f
     return set(annotator_ids)
 
 
-async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleInputs:
-    """Read all inputs of rules for the criterion of this campaign view. The reads see one state of the record, or
+async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Campaign]) -> RuleInputs:
+    """Read all inputs of rules for one criterion. The reads see one state of the record, or
     nearly so.
     """
-    max_answers, criterion = MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit), criterion_number(campaign)
+    campaign, max_answers = criterion.campaign, MAX_RULE_JUDGMENTS // max(1, criterion.campaign.items_per_hit)
     last_skipped_seq = (
         await connection.execute(FIND_LAST_SKIPPED_RESPONSE, {"campaign": campaign.id, "most": max_answers})
     ).scalar()
     judgments = await responses.load_judgment_columns(
-        connection, campaign.id, after=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion
+        connection, campaign.id, after=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion.number
     )
     annotator_ids = np.unique(judgments["annotator"]).tolist()
-    estimates_by_annotator = await load_annotator_estimates(connection, campaign, annotator_ids)
+    estimates_by_annotator = await load_annotator_estimates(connection, criterion, annotator_ids)
     random_answer_probabilities = {number: estimate.at_random for number, estimate in estimates_by_annotator.items()}
-    if criterion:
+    if criterion.number:
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
     seconds = await fetch_arrays(connection, LOAD_ANSWER_SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
@@ -100,13 +100,13 @@ async def load_rule_inputs(connection: AsyncConnection, campaign: Any) -> RuleIn
 
 
 async def load_annotator_estimates(
-    connection: AsyncConnection, campaign: Any, annotator_ids: Sequence[int]
+    connection: AsyncConnection, criterion: Criterion[Campaign], annotator_ids: Sequence[int]
 ) -> dict[int, AnnotatorDescription]:
     """Return what the campaign's law has learned of annotators, by id. Most laws learn nothing of them."""
-    law = law_of(campaign)
+    law = criterion.law
     if not law.layout:
         return {}
-    driver, revision = await driver_of(connection), Revision.of_present(campaign)
+    driver, revision = await driver_of(connection), Revision.of_present(criterion)
     campaign_state = await law_storage.load_campaign_state(driver, revision, layout=law.layout)
     return await asyncio.to_thread(
         law.describe_annotators,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit, load_check_outcomes
 from app.quality.expected_answers import ExpectedAnswer, accepted_labels, accepted_range
 from app.quality.inputs import probably_wrong_checks
@@ -76,12 +76,12 @@ def rule_title(rule_name: str) -> str:
     return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
 
-async def list_check_lines(connection: AsyncConnection, campaign: Row[Any]) -> list[CheckLine]:
+async def list_check_lines(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
     """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
     failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
-    wrong_checks, design = probably_wrong_checks(outcomes), design_of(campaign)
+    wrong_checks, design = probably_wrong_checks(outcomes), campaign.design
     return [
         CheckLine(
             row.external_id,
@@ -110,12 +110,12 @@ class CheckAnswerLine(NamedTuple):
 
 
 async def list_check_answers_of_annotator(
-    connection: AsyncConnection, campaign: Row[Any], annotator_id: int
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int
 ) -> list[CheckAnswerLine]:
     """Return the checks that an annotator answered, in the order of their answers."""
     if not campaign.has_checks:
         return []
-    design = design_of(campaign)
+    design = campaign.design
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": [annotator_id]})).all()
     return [
         line

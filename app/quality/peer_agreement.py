@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -19,11 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.process import run_in_process
 from app.background.tasks import KeyedTasks
 from app.database.bulk import NumberColumn
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine
-from app.designs.criteria import criterion_views
+from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -34,6 +32,7 @@ from app.quality import inputs
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.sequential_limits import sequential_correlation_interval
+from app.record.campaign import load_campaign_by_slug
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import load_judgment_columns
 
@@ -116,7 +115,7 @@ class AnnotatorComparisons:
     tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
     process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def load_newest(self, connection: AsyncConnection, campaign: Any) -> NewestComparison:
+    async def load_newest(self, connection: AsyncConnection, campaign: Campaign) -> NewestComparison:
         """Return the comparison as of now if it is known or quick to compute; otherwise start it and return the last
         one.
         """
@@ -133,7 +132,7 @@ class AnnotatorComparisons:
             self.tasks.start(campaign.id, partial(self.compare_in_process, campaign, watermark))
         return NewestComparison(comparison, is_running=True)
 
-    async def compare_in_process(self, campaign: Any, watermark: Watermark) -> None:
+    async def compare_in_process(self, campaign: Campaign, watermark: Watermark) -> None:
         """Compare in another process."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
@@ -154,19 +153,19 @@ async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignCom
         await engine.dispose()
 
 
-async def compare_annotators(connection: AsyncConnection, campaign: Any) -> CampaignComparison:
+async def compare_annotators(connection: AsyncConnection, campaign: Campaign) -> CampaignComparison:
     """Compare all annotators by the first criterion and the answers that count. Annotators without judgments are left
     out.
     """
-    criterion_view = criterion_views(campaign)[0]
+    first = campaign.criteria[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
     columns = await load_judgment_columns(connection, campaign.id, limit=limit)
     sampled_columns, sampled_count, item_count = sample_compared_items(columns, np.random.default_rng(campaign.seed))
     estimates_by_annotator = await inputs.load_annotator_estimates(
-        connection, campaign, np.unique(sampled_columns["annotator"]).tolist()
+        connection, first, np.unique(sampled_columns["annotator"]).tolist()
     )
     comparison_by_annotator = await asyncio.to_thread(
-        compare_judgments, design_of(criterion_view), sampled_columns, estimates_by_annotator
+        compare_judgments, first.design, sampled_columns, estimates_by_annotator
     )
     return CampaignComparison(comparison_by_annotator, sampled_count, item_count)
 

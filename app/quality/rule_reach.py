@@ -3,19 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from scipy.stats import binom
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.errors import pluralize
 from app.quality.checks import checks_per_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rules
-from app.record.campaign_law import law_of
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
@@ -68,15 +66,15 @@ class RuleReach:
 
 
 async def load_rule_reaches(
-    connection: AsyncConnection, campaign_id: int, settings: Any, *, item_count: int
+    connection: AsyncConnection, campaign: Campaign, *, item_count: int
 ) -> dict[str, RuleReach]:
     """Return the reach of each active rule, by its name."""
-    rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign_id})
-    workload = max_annotator_workload(settings, item_count, {row.kind: row.items for row in rows})
-    false_alarm_rate = settings.false_alarms / 1000
+    rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
+    workload = max_annotator_workload(campaign, item_count, {row.kind: row.items for row in rows})
+    false_alarm_rate = campaign.false_alarms / 1000
     return {
-        name: rule_reach(choice.rule, settings, workload, false_alarm_rate)
-        for name, choice in active_rules(settings).items()
+        name: rule_reach(choice.rule, campaign, workload, false_alarm_rate)
+        for name, choice in active_rules(campaign).items()
     }
 
 
@@ -95,32 +93,34 @@ async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: in
 
 
 def max_annotator_workload(
-    settings: Any, item_count: int | None, check_counts: Mapping[str, int] | None
+    campaign: Campaign, item_count: int | None, check_counts: Mapping[str, int] | None
 ) -> AnnotatorWorkload:
     """Return the most work of one person.
 
     Args:
-        settings: The campaign, or its settings.
+        campaign: The campaign.
         item_count: Number of items; None while unknown.
         check_counts: Number of checks of each kind; None while unknown.
 
     """
-    limits = [settings.hits_per_annotator]
-    judgments_per_hit = settings.items_per_hit - len(design_of(settings).always_shown)
-    if not settings.repeat_items and item_count is not None and not settings.segment_count:
+    limits = [campaign.hits_per_annotator]
+    judgments_per_hit = campaign.items_per_hit - len(campaign.design.always_shown)
+    if not campaign.repeat_items and item_count is not None and not campaign.segment_count:
         limits.append(ceil(item_count / judgments_per_hit))
     max_hits = min((limit for limit in limits if limit is not None), default=None)
     max_checks = (
         {}
         if check_counts is None
-        else {kind: check_counts.get(kind, 0) // checks_per_hit(settings) for kind in CHECK_KINDS}
+        else {kind: check_counts.get(kind, 0) // checks_per_hit(campaign) for kind in CHECK_KINDS}
     )
-    return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, settings.checks_percent or 0.0)
+    return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, campaign.checks_percent or 0.0)
 
 
-def rule_reach(rule: QualityRule, settings: Any, workload: AnnotatorWorkload, false_alarm_rate: float) -> RuleReach:
+def rule_reach(
+    rule: QualityRule, campaign: Campaign, workload: AnnotatorWorkload, false_alarm_rate: float
+) -> RuleReach:
     """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""
-    design, law = design_of(settings), law_of(settings)
+    design, law = campaign.design, campaign.law
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):
         return RuleReach("", "This rule does not apply to this kind of answers.")

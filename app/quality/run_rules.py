@@ -12,27 +12,26 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.alerts import raise_alert
 from app.database.audit_log import Actor
-from app.designs.criteria import criterion_number, criterion_views
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import RuleFinding
 from app.quality.settings import RuleChoice, active_rules
 from app.record import revisions
+from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
 
 SANCTIONS: dict[str, Callable[..., Awaitable[Any]]] = {
     "hold": decisions.hold_annotator,
     "exclude": decisions.exclude_annotator,
 }
-
-LOAD_SCANNED_CAMPAIGN = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 # One scan of a campaign at a time: a second one would find the same.
 TRY_LOCK_RULE_SCAN = text("SELECT pg_try_advisory_xact_lock(hashtext('campaign.look'), CAST(:campaign AS int))")
@@ -75,7 +74,7 @@ async def scan_annotators(
     async with engine.begin() as connection:
         if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
             return None
-        campaign = (await connection.execute(LOAD_SCANNED_CAMPAIGN, {"campaign": campaign_id})).one()
+        campaign = await load_campaign(connection, campaign_id)
         settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
         since = last.watermark if last and last.settings == settings else None
         findings, watermark = await collect_new_findings(connection, campaign, since)
@@ -86,7 +85,7 @@ async def scan_annotators(
 
 
 async def collect_new_findings(
-    connection: AsyncConnection, campaign: Row[Any], since: Watermark | None
+    connection: AsyncConnection, campaign: Campaign, since: Watermark | None
 ) -> tuple[list[AnnotatorFinding], Watermark | None]:
     """Return the findings that are not stored yet, and the watermark up to which the record was read."""
     rule_choices = active_rules(campaign)
@@ -100,9 +99,9 @@ async def collect_new_findings(
     )
     known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
     findings: list[AnnotatorFinding] = []
-    for criterion_view in criterion_views(campaign):
-        rule_inputs = await inputs.load_rule_inputs(connection, criterion_view)
-        findings += await asyncio.to_thread(apply_rules, criterion_view, rule_inputs, rule_choices, annotator_ids)
+    for criterion in campaign.criteria:
+        rule_inputs = await inputs.load_rule_inputs(connection, criterion)
+        findings += await asyncio.to_thread(apply_rules, criterion, rule_inputs, rule_choices, annotator_ids)
     new_findings = [
         finding
         for finding in findings
@@ -112,7 +111,7 @@ async def collect_new_findings(
 
 
 def apply_rules(
-    criterion_view: Any,
+    criterion: Criterion[Campaign],
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
     annotator_ids: set[int] | None,
@@ -120,32 +119,26 @@ def apply_rules(
     """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
     share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
-    behaviours = inputs.annotator_behaviours(design_of(criterion_view), rule_inputs)
-    criterion_count = max(1, len(criterion_view.criteria))
-    rules = {
-        name: choice
-        for name, choice in rule_choices.items()
-        if choice.rule.reads_values or not criterion_number(criterion_view)
-    }
+    behaviours = inputs.annotator_behaviours(criterion.design, rule_inputs)
+    criterion_count = len(criterion.campaign.criteria)
+    rules = {name: choice for name, choice in rule_choices.items() if choice.rule.reads_values or not criterion.number}
     findings: list[AnnotatorFinding] = []
     for name, rule_choice in rules.items():
         false_alarm_rate = (
-            criterion_view.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
+            criterion.campaign.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
         )
         rule_findings = apply_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
         findings += (
-            [prefix_criterion_name(criterion_view, finding) for finding in rule_findings]
-            if criterion_view.criteria and rule_choice.rule.reads_values
+            [prefix_criterion_name(criterion, finding) for finding in rule_findings]
+            if criterion.name and rule_choice.rule.reads_values
             else rule_findings
         )
     return findings
 
 
-def prefix_criterion_name(criterion_view: Any, finding: AnnotatorFinding) -> AnnotatorFinding:
+def prefix_criterion_name(criterion: Criterion[Campaign], finding: AnnotatorFinding) -> AnnotatorFinding:
     """Return the finding with the criterion's name before its sentence."""
-    return finding._replace(
-        details=finding.details._replace(sentence=f"{criterion_view.criterion_name}: {finding.details.sentence}")
-    )
+    return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
 
 
 def apply_rule(
@@ -168,7 +161,7 @@ def apply_rule(
     ]
 
 
-async def record_finding(engine: AsyncEngine, campaign: Row[Any], finding: AnnotatorFinding, *, now: datetime) -> bool:
+async def record_finding(engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime) -> bool:
     """Store a finding and apply its action. Return whether it is new."""
     sentence = f"{finding.rule_choice.rule.title}: {finding.details.sentence}"
     parameters = {
@@ -193,7 +186,7 @@ async def record_finding(engine: AsyncEngine, campaign: Row[Any], finding: Annot
 
 async def apply_sanction(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     finding: AnnotatorFinding,
     occasion: str,
     sentence: str,

@@ -1,10 +1,11 @@
 """Settings of the rules on annotators."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator
 
+from app.designs.campaign import Campaign
 from app.designs.field_flags import EDITABLE, InputModel
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule, RuleAction
@@ -68,7 +69,7 @@ class QualitySettings(InputModel):
         return lines
 
 
-def active_rules(campaign: Any) -> dict[str, RuleChoice]:
+def active_rules(campaign: Campaign) -> dict[str, RuleChoice]:
     """Return the rules of a campaign that have an action, by name."""
     choices = resolve_rules(campaign.quality_preset, campaign.quality_rules)
     return {name: choice for name, choice in choices.items() if choice.action != "nothing"}

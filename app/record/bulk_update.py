@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import driver_of
-from app.designs.criteria import criterion_number, criterion_views
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
 from app.record import law_storage
-from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.campaign_law import law_hits
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS
@@ -34,13 +34,13 @@ class LockedPosteriors:
     posteriors: dict[int, StateFloats]
 
 
-async def share_store_lock(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def share_store_lock(connection: AsyncConnection, campaign: Campaign) -> None:
     """Take the shared right to store answers. Take it before writing rows of a campaign and locking posteriors."""
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
 
 async def lock_present_posteriors(
-    connection: AsyncConnection, campaign: Row[Any], answers: Sequence[Response]
+    connection: AsyncConnection, campaign: Campaign, answers: Sequence[Response]
 ) -> list[LockedPosteriors]:
     """Take the locks that annotators wait for, and return the locked posteriors, one entry per criterion.
 
@@ -50,10 +50,9 @@ async def lock_present_posteriors(
     await share_store_lock(connection, campaign)
     revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(law_storage.LOCK_LAW_STATE, {"campaign": campaign.id})
-    views = criterion_views(campaign)
     return [
-        await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion_number(view)), answers)
-        for view in views
+        await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion.number), answers)
+        for criterion in campaign.criteria
     ]
 
 
@@ -67,9 +66,9 @@ async def lock_item_posteriors(
 
 
 async def apply_answers_to_posteriors(
-    connection: AsyncConnection, campaign: Any, answers: Sequence[Response], locked: LockedPosteriors
+    connection: AsyncConnection, criterion: Criterion[Campaign], answers: Sequence[Response], locked: LockedPosteriors
 ) -> dict[int, int]:
-    """Apply answers to locked posteriors, by the criterion that `campaign` is a view of.
+    """Apply answers to locked posteriors, by a criterion.
 
     Returns:
         The number of judgments that each item of the answers has afterwards, by item.
@@ -77,8 +76,8 @@ async def apply_answers_to_posteriors(
     """
     if not answers:
         return {}
-    runner = LawRunner(await driver_of(connection), locked.revision, law_of(campaign), locked.posteriors)
-    await runner.apply_hits(law_hits(campaign, answers), law_parameters(campaign))
+    runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
+    await runner.apply_hits(law_hits(criterion, answers), criterion.law_parameters)
     judgment_counts = {
         row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
     }

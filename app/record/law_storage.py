@@ -8,14 +8,15 @@ out of line and rewrites it only when it changes, so a HIT costs the same howeve
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
-from app.designs.criteria import criterion_number
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.inference.online.law import LawState, StateFloats
 
@@ -134,9 +135,9 @@ class Revision(NamedTuple):
     criterion: int = 0
 
     @classmethod
-    def of_present(cls, campaign: Any) -> "Revision":
-        """Return the present revision of a campaign's row, by the criterion that the row is a view of."""
-        return cls(campaign.id, campaign.revision, criterion_number(campaign))
+    def of_present(cls, criterion: Criterion[Campaign]) -> "Revision":
+        """Return the present revision of a criterion."""
+        return cls(criterion.campaign.id, criterion.campaign.revision, criterion.number)
 
     @property
     def sql_parameters(self) -> dict[str, int]:
@@ -197,9 +198,9 @@ async def load_campaign_state(connection: Driver, revision: Revision, *, layout:
     )
 
 
-async def load_present_campaign_state(connection: Driver, campaign: Any, *, layout: int) -> LawState:
+async def load_present_campaign_state(connection: Driver, criterion: Criterion[Campaign], *, layout: int) -> LawState:
     """Return the campaign's state in its present revision. Raises `Conflict` (`states_of_another_version`)."""
-    parameters = {"campaign": campaign.id, "criterion": criterion_number(campaign)}
+    parameters = {"campaign": criterion.campaign.id, "criterion": criterion.number}
     return LawState(
         decode_campaign_state(
             await fetch_first_row(connection, FIND_PRESENT_CAMPAIGN_STATE, parameters, CampaignStateRow), layout

@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import Driver
-from app.designs.criteria import criterion_number
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.record.responses import (
     COUNTING_RESPONSES_CONDITION,
     LAST_DECISION_SQL,
@@ -76,15 +76,15 @@ async def load_outputs_of_segment(connection: AsyncConnection, campaign_id: int,
 
 
 async def load_output_means(
-    connection: AsyncConnection, campaign: Row[Any], segments: Sequence[int]
+    connection: AsyncConnection, criterion: Criterion[Campaign], segments: Sequence[int]
 ) -> dict[tuple[int, int], OutputMean]:
     """Return the mean judgments of the outputs for these segments, by (segment, system), without unjudged outputs.
 
-    The judgments are those by the criterion that `campaign` is a view of.
+    The judgments are those by the criterion.
     """
-    parameters = {"campaign": campaign.id, "segments": segments, "criterion": criterion_number(campaign)}
+    parameters = {"campaign": criterion.campaign.id, "segments": segments, "criterion": criterion.number}
     answers = (await connection.execute(FIND_SEGMENT_JUDGMENTS, parameters)).all()
-    return average_by_output(design_of(campaign), answers) if answers else {}
+    return average_by_output(criterion.design, answers) if answers else {}
 
 
 def average_by_output(design: Design, answers: Sequence[Row[Any]]) -> dict[tuple[int, int], OutputMean]:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.bulk import NumberColumn, copy_number_arrays
 from app.database.session import driver_of
 from app.database.tables import posteriors
-from app.designs.criteria import MAX_CRITERIA
+from app.designs.criteria_settings import MAX_CRITERIA
 from app.inference.ground.arrays import Array, distinct_rows
 from app.inference.online.law import Columns, Law, LawBeliefs
 from app.record import law_storage

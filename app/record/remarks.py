@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.designs.campaign import Campaign
 from app.designs.remarks import REMARKS_KEY, WHOLE_HIT
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.record.responses import COUNTING_RESPONSES_CONDITION
@@ -148,7 +149,7 @@ async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> l
     ]
 
 
-async def should_show_remarks(connection: AsyncConnection, campaign: Any) -> bool:
+async def should_show_remarks(connection: AsyncConnection, campaign: Campaign) -> bool:
     """Return whether a campaign asks for remarks, or has any."""
     asks_for_remarks = {campaign.flag_on, campaign.comment_on} != {"none"}
     return asks_for_remarks or bool((await connection.execute(HAS_ANY_REMARK, {"campaign": campaign.id})).scalar_one())

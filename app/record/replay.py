@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import NumberColumn, fetch_arrays
 from app.database.session import driver_of
-from app.designs.criteria import criterion_number, criterion_views
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.inference.online.law import Law, LawBeliefs, LawState
 from app.record import law_storage, responses, unjudged
-from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.campaign_law import law_hits
 from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
@@ -98,14 +99,14 @@ class Verification:
         return self.mismatch_count > 0 and self.beyond_rounding == 0 and self.checks_amiss == 0
 
 
-async def verify_by_replay(connection: AsyncConnection, campaign: Row[Any]) -> Verification:
+async def verify_by_replay(connection: AsyncConnection, campaign: Campaign) -> Verification:
     """Replay a launched campaign and compare. Pass a connection of `open_snapshot`: answers may come in meanwhile.
 
     Raises `Conflict`: `not_launched`, and `not_replayable` if stored responses cannot be applied at all.
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    verifications = [await verify_criterion(connection, view) for view in criterion_views(campaign)]
+    verifications = [await verify_criterion(connection, criterion) for criterion in campaign.criteria]
     count = sum(verification.mismatch_count for verification in verifications)
     mismatches = [mismatch for verification in verifications for mismatch in verification.mismatches]
     inconsistent_checks = (await connection.execute(COUNT_INCONSISTENT_CHECKS, {"campaign": campaign.id})).scalar_one()
@@ -120,34 +121,34 @@ async def verify_by_replay(connection: AsyncConnection, campaign: Row[Any]) -> V
     )
 
 
-async def verify_criterion(connection: AsyncConnection, campaign: Any) -> Verification:
-    """Verify the posteriors and law states of one criterion, that which `campaign` is a view of."""
-    law, criterion_name = law_of(campaign), getattr(campaign, "criterion_name", None)
+async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Campaign]) -> Verification:
+    """Verify the posteriors and law states of one criterion."""
+    law, criterion_name = criterion.law, criterion.name or None
     parameter_names = law.family.parameter_names
     column_types = dict.fromkeys((*parameter_names, "score", "variance"), "f8") | dict.fromkeys(
         ("judgments", "unjudged"), "i4"
     )
-    query_arguments = campaign.id, criterion_number(campaign)
+    query_arguments = criterion.campaign.id, criterion.number
     stored = await fetch_arrays(
         connection,
         FIND_STORED_POSTERIORS.format(state=state_columns_sql(law, "p.state")),
         query_arguments,
         **column_types,
     )
-    beliefs, judgments, response_count = await replay_responses(connection, campaign)
-    unjudged_counts = await unjudged.count_unjudged(connection, campaign) if criterion_number(campaign) == 0 else {}
+    beliefs, judgments, response_count = await replay_responses(connection, criterion)
+    unjudged_counts = await unjudged.count_unjudged(connection, criterion.campaign) if criterion.number == 0 else {}
     replayed_columns = await asyncio.to_thread(expected_posterior_columns, law, beliefs, judgments, unjudged_counts)
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
         compare_posterior_columns, stored, replayed_columns
     )
-    ids = await load_item_external_ids(connection, campaign.id, [number for number, *_ in column_mismatches])
+    ids = await load_item_external_ids(connection, criterion.campaign.id, [number for number, *_ in column_mismatches])
     mismatches = [
         Mismatch(number, ids[number], column, kept, replayed, criterion_name)
         for number, column, kept, replayed in column_mismatches
     ]
     if law.layout:
         state_mismatches = await find_state_mismatches(
-            connection, Revision.of_present(campaign), beliefs.to_law_state(), criterion_name
+            connection, Revision.of_present(criterion), beliefs.to_law_state(), criterion_name
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
         beyond_rounding_count += sum(
@@ -179,57 +180,58 @@ async def load_item_external_ids(connection: AsyncConnection, campaign_id: int, 
     return {row.number: row.external_id for row in rows}
 
 
-async def load_prior_columns(connection: AsyncConnection, campaign: Row[Any]) -> list[NumberColumn]:
+async def load_prior_columns(connection: AsyncConnection, criterion: Criterion[Campaign]) -> list[NumberColumn]:
     """Return the items' priors as columns, (N,) each."""
-    law = law_of(campaign)
+    law = criterion.law
     column_types = dict.fromkeys(law.family.parameter_names, "f8")
     return [
         *(
             await fetch_arrays(
                 connection,
                 FIND_PRIOR_COLUMNS.format(state=state_columns_sql(law, "state")),
-                (campaign.id,),
+                (criterion.campaign.id,),
                 **column_types,
             )
         ).values()
     ]
 
 
-async def initial_beliefs(connection: AsyncConnection, campaign: Row[Any]) -> LawBeliefs:
-    """Return the law's beliefs before the first answer, by the criterion that `campaign` is a view of."""
-    law = law_of(campaign)
+async def initial_beliefs(connection: AsyncConnection, criterion: Criterion[Campaign]) -> LawBeliefs:
+    """Return the law's beliefs before the first answer, by a criterion."""
+    law = criterion.law
     stored_state = await law_storage.load_present_campaign_state(
-        await driver_of(connection), campaign, layout=law.layout
+        await driver_of(connection), criterion, layout=law.layout
     )
-    return law.initial_beliefs(await load_prior_columns(connection, campaign), law_parameters(campaign), stored_state)
+    return law.initial_beliefs(await load_prior_columns(connection, criterion), criterion.law_parameters, stored_state)
 
 
 async def replay_responses(
-    connection: AsyncConnection, campaign: Row[Any], *, decided: int | None = None
+    connection: AsyncConnection, criterion: Criterion[Campaign], *, decided: int | None = None
 ) -> tuple[LawBeliefs, NumberColumn, int]:
-    """Apply all responses that count to the priors, by the criterion that `campaign` is a view of.
+    """Apply all responses that count to the priors, by a criterion.
 
     Args:
         connection: A connection in a transaction.
-        campaign: The campaign's row, or its view by one criterion.
+        criterion: The criterion.
         decided: Number of the last decision to apply; by default that of the present revision.
 
     Returns:
         The beliefs, the number of judgments of each item, (N,), and the number of responses.
 
     """
-    beliefs, count = await initial_beliefs(connection, campaign), 0
+    beliefs, count = await initial_beliefs(connection, criterion), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
     batches = responses.load_response_batches(
-        connection, campaign.id, REPLAYED_RESPONSES_PER_BATCH, decided=decided, criterion=criterion_number(campaign)
+        connection, criterion.campaign.id, REPLAYED_RESPONSES_PER_BATCH, decided=decided, criterion=criterion.number
     )
     async for chunk in batches:
-        hits = law_hits(campaign, chunk)
+        hits = law_hits(criterion, chunk)
         try:
             await asyncio.to_thread(beliefs.apply_hits, hits)
         except ValueError as problem:
             raise Conflict(
-                f"Responses {chunk[0].seq} to {chunk[-1].seq} of “{campaign.name}” cannot be replayed: {problem}.",
+                f"Responses {chunk[0].seq} to {chunk[-1].seq} of “{criterion.campaign.name}” cannot be replayed: "
+                f"{problem}.",
                 code="not_replayable",
             ) from problem
         np.add.at(judgments, [item for hit in hits for item in hit.items], 1)

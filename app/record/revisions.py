@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -24,13 +24,14 @@ from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_if_complete
 from app.database.session import create_engine, sqlstate_of
-from app.designs.criteria import criterion_number, criterion_views
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound
 from app.inference.online.law import LawBeliefs
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import law_storage, responses, unjudged
 from app.record.bulk_update import apply_answers_to_posteriors, lock_item_posteriors
-from app.record.campaign_law import law_of
+from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
 from app.record.law_storage import Revision
 from app.record.posterior_storage import store_revision
@@ -49,8 +50,6 @@ MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = 2_000, 200
 MIN_SWITCH_WAIT_MS, MAX_SWITCH_WAIT_MS = 100, 3_200
 SET_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', CAST(CAST(:milliseconds AS int) AS text), true)")
 LOCK_NOT_AVAILABLE_CODE = "55P03"
-
-FIND_CAMPAIGN_TO_REVISE = text("SELECT * FROM campaigns WHERE id = :campaign")
 
 FIND_LAST_DECISION = text("SELECT max(seq) FROM decisions WHERE campaign_id = :campaign")
 
@@ -122,7 +121,7 @@ class RevisionDraft:
 
     """
 
-    campaign: Row[Any]
+    campaign: Campaign
     decided: int
     watermark: Watermark
     unjudged_by: dict[int, set[int]]
@@ -130,12 +129,12 @@ class RevisionDraft:
 
     @property
     def revision(self) -> Revision:
-        return next_revision_of(self.campaign)
+        return next_revision_of(self.campaign.criteria[0])
 
     @property
     def max_answers_left(self) -> int:
         """Number of answers that the switch may still apply. It doubles each time: else a busy campaign never ends."""
-        is_quick = law_of(self.campaign).quick
+        is_quick = self.campaign.law.quick
         return (MAX_ANSWERS_LEFT_AT_SWITCH if is_quick else MAX_ANSWERS_LEFT_AT_SLOW_SWITCH) << self.failed_attempts
 
     @property
@@ -144,14 +143,14 @@ class RevisionDraft:
         return {"milliseconds": min(MIN_SWITCH_WAIT_MS << self.failed_attempts, MAX_SWITCH_WAIT_MS)}
 
 
-def next_revision_of(campaign: Any) -> Revision:
-    """Return the revision after the present one, by the criterion that `campaign` is a view of."""
-    return Revision(campaign.id, campaign.revision + 1, criterion_number(campaign))
+def next_revision_of(criterion: Criterion[Campaign]) -> Revision:
+    """Return the revision after the present one."""
+    return Revision(criterion.campaign.id, criterion.campaign.revision + 1, criterion.number)
 
 
 async def record_decision(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     kind: DecisionKind,
     target: DecisionTarget,
     number: int,
@@ -300,22 +299,23 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
 
     All caches of the old revision become stale. The caller must hold `block_writers`.
     """
-    campaign = (await connection.execute(FIND_CAMPAIGN_TO_REVISE, {"campaign": campaign_id})).one()
-    views = criterion_views(campaign)
-    replays = [await replay_responses(connection, view) for view in views]
-    await delete_other_revisions(connection, Revision.of_present(campaign))
-    await store_replayed_revision(connection, views, replays)
+    campaign = await load_campaign(connection, campaign_id)
+    replays = [await replay_responses(connection, criterion) for criterion in campaign.criteria]
+    await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
+    await store_replayed_revision(connection, campaign.criteria, replays)
     await connection.execute(
-        SWITCH_REVISION, {**next_revision_of(campaign).sql_parameters, "decided": campaign.decided}
+        SWITCH_REVISION, {**next_revision_of(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
     )
 
 
 async def store_replayed_revision(
-    connection: AsyncConnection, criterion_views: Sequence[Any], replays: Sequence[tuple[LawBeliefs, NumberColumn, int]]
+    connection: AsyncConnection,
+    criteria: Sequence[Criterion[Campaign]],
+    replays: Sequence[tuple[LawBeliefs, NumberColumn, int]],
 ) -> None:
     """Store the results of `replay_responses` by each criterion as the next revision."""
-    for view, (beliefs, judgments, _) in zip(criterion_views, replays, strict=True):
-        await store_revision(connection, next_revision_of(view), law_of(view), beliefs, judgments)
+    for criterion, (beliefs, judgments, _) in zip(criteria, replays, strict=True):
+        await store_revision(connection, next_revision_of(criterion), criterion.law, beliefs, judgments)
 
 
 async def find_campaigns_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
@@ -349,20 +349,19 @@ async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if
     """
     await connection.execution_options(isolation_level="REPEATABLE READ")
     async with connection.begin():
-        campaign = (await connection.execute(FIND_CAMPAIGN_TO_REVISE, {"campaign": campaign_id})).one()
+        campaign = await load_campaign(connection, campaign_id)
         decided = (await connection.execute(FIND_LAST_DECISION, {"campaign": campaign_id})).scalar_one() or 0
         if decided <= campaign.decided and not even_if_current:
             return None
         decided = max(decided, campaign.decided)
         unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, decided=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
-        views = criterion_views(campaign)
-        replays = [await replay_responses(connection, view, decided=decided) for view in views]
+        replays = [await replay_responses(connection, criterion, decided=decided) for criterion in campaign.criteria]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
-        await delete_other_revisions(connection, Revision.of_present(campaign))
+        await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
     async with connection.begin():
-        await store_replayed_revision(connection, views, replays)
+        await store_replayed_revision(connection, campaign.criteria, replays)
         await unjudged.set_unjudged(connection, draft.revision, draft.unjudged_by)
     return draft
 
@@ -383,12 +382,12 @@ async def apply_answers_to_draft(
 
     If answers share an item, the one with the lower number was written first; the order of others does not matter.
     """
-    for view, criterion_answers in zip(criterion_views(draft.campaign), answers, strict=True):
+    for criterion, criterion_answers in zip(draft.campaign.criteria, answers, strict=True):
         await apply_answers_to_posteriors(
             connection,
-            view,
+            criterion,
             criterion_answers,
-            await lock_item_posteriors(connection, next_revision_of(view), criterion_answers),
+            await lock_item_posteriors(connection, next_revision_of(criterion), criterion_answers),
         )
     if answers[0]:
         seqs = [answer.seq for answer in answers[0]]
@@ -412,13 +411,12 @@ async def load_answers_missing_in_draft(
         responses.load_responses, connection, draft.campaign.id, since=since, until=watermark, decided=decided
     )
     after = first_criterion_answers[0].seq - 1 if first_criterion_answers else 0
-    other_views = criterion_views(draft.campaign)[1:]
     return watermark, [
         first_criterion_answers,
         *(
             [
-                await read_responses(after=after, criterion=criterion_number(view)) if first_criterion_answers else []
-                for view in other_views
+                await read_responses(after=after, criterion=criterion.number) if first_criterion_answers else []
+                for criterion in draft.campaign.criteria[1:]
             ]
         ),
     ]

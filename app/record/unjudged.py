@@ -7,12 +7,12 @@ a new revision and a verification count again from the start.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import Driver, Record, fetch_rows
+from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -77,7 +77,7 @@ async def add_unjudged(connection: Driver, campaign: int, annotator: int, seq: i
     return max((row.unjudged for row in await fetch_rows(connection, ADD_UNJUDGED, parameters, UnjudgedRow)), default=0)
 
 
-async def count_unjudged(connection: AsyncConnection, campaign: Row[Any]) -> dict[int, int]:
+async def count_unjudged(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:
     """Return the number of annotators who could not judge each item, by item, in the present revision."""
     rows = await connection.execute(COUNT_UNJUDGED, {"campaign": campaign.id})
     return {row.item: row.people for row in rows}
@@ -100,7 +100,7 @@ async def recount_unjudged(connection: AsyncConnection, revision: Revision, *, i
 
 
 async def load_people_unable_to_judge(
-    connection: AsyncConnection, campaign: Row[Any], *, decided: int, seqs: Sequence[int] | None = None
+    connection: AsyncConnection, campaign: Campaign, *, decided: int, seqs: Sequence[int] | None = None
 ) -> dict[int, set[int]]:
     """Return the annotators who could not judge each item, by item.
 

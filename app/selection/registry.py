@@ -1,6 +1,6 @@
 """Registry of the rules of selection by name. To add a rule, add a module with a `Rule`, and one line here."""
 
-from typing import Any
+from functools import cached_property
 
 from app.selection.even_rule import EVEN_RULE
 from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
@@ -21,21 +21,44 @@ ALL_SELECTION_RULES = (
 SELECTION_RULES: dict[str, Rule] = {rule.name: rule for rule in ALL_SELECTION_RULES}
 
 
-def selection_rule(campaign: Any) -> Rule:
-    """Return the rule of a campaign's row."""
-    return SELECTION_RULES[campaign.rule]
+class SelectingCampaign:
+    """A campaign with the settings that decide what is asked next.
 
+    Attributes:
+        rule_name: The name of its rule, a key of `SELECTION_RULES`.
+        fewest_items: How many drawn items an answer needs at least.
+        always_shown: The numbers of the items that every HIT shows.
+        threshold: The line of the rule `threshold`, in points.
 
-def selection_settings(campaign: Any) -> SelectionSettings:
-    """Return the selection settings of a campaign's row."""
-    return SelectionSettings(
-        judgments_per_item=campaign.judgments_per_item,
-        items_per_hit=campaign.items_per_hit - len(campaign.always_shown),
-        min_items=campaign.fewest_items,
-        gamma=campaign.gamma,
-        hits_per_iteration=campaign.hits_per_iteration,
-        leaders_as_companions=campaign.leaders_as_companions,
-        never_drawn=tuple(campaign.always_shown),
-        best_count=campaign.best_items,
-        threshold=campaign.threshold / 100,
-    )
+    """
+
+    rule_name: str
+    judgments_per_item: int
+    items_per_hit: int
+    fewest_items: int
+    always_shown: list[int]
+    gamma: float
+    hits_per_iteration: int | None
+    leaders_as_companions: bool
+    best_items: int
+    threshold: float
+
+    @property
+    def rule(self) -> Rule:
+        """Return the campaign's rule of selection."""
+        return SELECTION_RULES[self.rule_name]
+
+    @cached_property
+    def selection_settings(self) -> SelectionSettings:
+        """Return the settings that rules of selection read."""
+        return SelectionSettings(
+            judgments_per_item=self.judgments_per_item,
+            items_per_hit=self.items_per_hit - len(self.always_shown),
+            min_items=self.fewest_items,
+            gamma=self.gamma,
+            hits_per_iteration=self.hits_per_iteration,
+            leaders_as_companions=self.leaders_as_companions,
+            never_drawn=tuple(self.always_shown),
+            best_count=self.best_items,
+            threshold=self.threshold / 100,
+        )

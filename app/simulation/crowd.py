@@ -9,11 +9,10 @@ answers by accident.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.hits import leases, submission
@@ -25,9 +24,8 @@ from app.annotation.platforms.programs import SIMULATION_PLATFORM
 from app.annotation.platforms.registry import simulated_platform_names
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer, AnswerByCriterion, Touch
-from app.designs.criteria import criterion_names, criterion_views
+from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.errors import Conflict, Invalid, join_names, shorten_echo
 from app.simulation.annotators import Habits, Population
 
@@ -121,7 +119,7 @@ def simulate_hit_answer(
     return Answer(values, touches, source=SIMULATION_PLATFORM.name, unjudged=unjudged)
 
 
-def refuse_unless_running(campaign: Row[Any]) -> None:
+def refuse_unless_running(campaign: Campaign) -> None:
     """Raise `Conflict` (`not_running`) when the campaign hands out no HITs."""
     if campaign.status != "running":
         state = "a draft: launch it first" if campaign.status == "draft" else f"{campaign.status}: it hands out no HITs"
@@ -129,7 +127,7 @@ def refuse_unless_running(campaign: Row[Any]) -> None:
         raise Conflict(message, code="not_running", status=campaign.status)
 
 
-async def has_answers_of_people(connection: AsyncConnection, campaign: Row[Any]) -> bool:
+async def has_answers_of_people(connection: AsyncConnection, campaign: Campaign) -> bool:
     """Return whether the campaign holds answers of people."""
     result = await connection.execute(
         HAS_ANSWERS_OF_PEOPLE, {"campaign": campaign.id, "made_up": simulated_platform_names()}
@@ -137,7 +135,7 @@ async def has_answers_of_people(connection: AsyncConnection, campaign: Row[Any])
     return bool(result.scalar_one())
 
 
-async def refuse_if_people_answered(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def refuse_if_people_answered(connection: AsyncConnection, campaign: Campaign) -> None:
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
     if await has_answers_of_people(connection, campaign):
         raise Conflict(
@@ -149,7 +147,7 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Row[A
 
 async def create_simulated_annotators(
     connection: AsyncConnection,
-    campaign: Row[Any],
+    campaign: Campaign,
     all_habits: Sequence[Habits],
     *,
     now: datetime,
@@ -169,7 +167,7 @@ async def create_simulated_annotators(
 
 
 def draw_unjudgeable_items(
-    campaign: Row[Any], item_count: int, share: float, rng: np.random.Generator
+    campaign: Campaign, item_count: int, share: float, rng: np.random.Generator
 ) -> dict[int, str]:
     """Draw about this share of the items, each with one of the campaign's reasons why it cannot be judged.
 
@@ -188,7 +186,7 @@ def draw_unjudgeable_items(
 
 async def simulate(
     database: AsyncEngine,
-    campaign: Row[Any],
+    campaign: Campaign,
     *,
     hits: int,
     annotators: int,
@@ -218,8 +216,8 @@ async def simulate(
 
     """
     refuse_unless_running(campaign)
-    cache, names = PosteriorCache(), criterion_names(campaign)
-    designs = [design_of(view) for view in criterion_views(campaign)]
+    cache, names = PosteriorCache(), campaign.criterion_names
+    designs = [criterion.design for criterion in campaign.criteria]
     async with database.begin() as connection:
         await refuse_if_people_answered(connection, campaign)
         truth = await load_true_values(connection, campaign.id, truth_column, rng)

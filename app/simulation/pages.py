@@ -6,8 +6,8 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 
 from app.accounts.guards import require_researcher
 from app.campaigns.pages.campaigns import campaign_page_url, redirect_to
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Database, Now, Transaction
+from app.record.campaign import load_campaign_by_slug
 from app.simulation import rehearsal_offer, rehearsals
 from app.simulation.annotators import CarelessKind, build_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds

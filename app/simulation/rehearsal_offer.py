@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
-from sqlalchemy import Row, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import item_count_sql
 from app.database.tables import campaigns, items
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
+from app.record.campaign import load_campaign
 from app.uploads import parse_finite_number
 
 ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
@@ -39,7 +39,7 @@ class RehearsalOffer:
 
     """
 
-    existing_rehearsal: Row[Any] | None
+    existing_rehearsal: Campaign | None
     is_crowd_gone: bool
     numeric_columns: list[str]
     min_annotators: int
@@ -61,7 +61,7 @@ class RehearsalOffer:
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
 
-async def load_rehearsal_offer(connection: AsyncConnection, campaign: Row[Any]) -> RehearsalOffer | None:
+async def load_rehearsal_offer(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
     """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
@@ -74,16 +74,16 @@ async def load_rehearsal_offer(connection: AsyncConnection, campaign: Row[Any]) 
     return RehearsalOffer(rehearsal, crowd_gone, number_columns, *minimum_annotators_and_reason(campaign, item_total))
 
 
-async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Row[Any]) -> bool:
+async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campaign) -> bool:
     """Return whether the process that ran the crowd of a rehearsal died before the end."""
     if rehearsal.rehearsal_of is None or rehearsal.status != "running":
         return False
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
-def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, str]:
+def minimum_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
     """Return how many annotators a campaign with this many items needs, and why, as a sentence; 1 if any will do."""
-    always_shown_count, judgments_per_item = len(design_of(campaign).always_shown), campaign.judgments_per_item
+    always_shown_count, judgments_per_item = len(campaign.design.always_shown), campaign.judgments_per_item
     hits_needed = ceil(
         max(0, item_total - always_shown_count) * judgments_per_item / (campaign.items_per_hit - always_shown_count)
     )
@@ -108,17 +108,18 @@ def minimum_annotators_and_reason(campaign: Any, item_total: int) -> tuple[int, 
     return fewest, f"Fewer than {fewest:,} annotators may be too few: {reason}. {advice}."
 
 
-async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:
+async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: int) -> Campaign | None:
     """Return the rehearsal of a campaign, if it has one."""
-    return (await connection.execute(select(campaigns).where(campaigns.c.rehearsal_of == campaign_id))).one_or_none()
+    rows = await connection.execute(select(campaigns).where(campaigns.c.rehearsal_of == campaign_id))
+    columns = rows.mappings().one_or_none()
+    return None if columns is None else Campaign.from_columns(columns)
 
 
-async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Row[Any]) -> Row[Any]:
+async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Campaign) -> Campaign:
     """Return the campaign that this one rehearses. Raises `NotFound` (`campaign_not_found`) if it is no rehearsal."""
-    row = (await connection.execute(select(campaigns).where(campaigns.c.id == rehearsal.rehearsal_of))).one_or_none()
-    if row is None:
+    if rehearsal.rehearsal_of is None:
         raise NotFound(f"“{rehearsal.name}” is no rehearsal.", code="campaign_not_found")
-    return row
+    return await load_campaign(connection, rehearsal.rehearsal_of)
 
 
 async def find_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:

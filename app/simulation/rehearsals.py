@@ -16,15 +16,17 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sqlalchemy import Row, func, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.tasks import KeyedTasks
 from app.campaigns import lifecycle, summaries
+from app.campaigns.summaries import CampaignWithProgress
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_statement
 from app.database.session import DATABASE_ERRORS
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
 from app.simulation.annotators import Population
 from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
@@ -103,7 +105,7 @@ class RehearsalCrowd:
 
 async def begin_rehearsal(
     connection: AsyncConnection, slug: str, crowd: RehearsalCrowd, *, now: datetime
-) -> tuple[Row[Any], RehearsalCrowd | None]:
+) -> tuple[Campaign, RehearsalCrowd | None]:
     """Return the launched copy of a campaign, and the crowd that this process is to lead.
 
     The crowd is the existing one if the process that led it has died. It is None if another process leads it, or the
@@ -128,7 +130,7 @@ async def begin_rehearsal(
 
 
 async def take_crowd_lead(
-    connection: AsyncConnection, rehearsal: Row[Any], crowd: RehearsalCrowd
+    connection: AsyncConnection, rehearsal: Campaign, crowd: RehearsalCrowd
 ) -> RehearsalCrowd | None:
     """Take the lead of a rehearsal's crowd, or of this one if it has none; None while another process has the lead."""
     parameters = {"campaign": rehearsal.id, "described": crowd.to_json, "seconds": CROWD_LEAD_SECONDS}
@@ -136,7 +138,7 @@ async def take_crowd_lead(
     return None if row is None else RehearsalCrowd.from_description(row.described, row.led_until)
 
 
-async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: CampaignWithProgress) -> None:
     if campaign.rehearsal_of is not None:
         raise Conflict(
             f"“{campaign.name}” is a rehearsal. Rehearse the original campaign instead.", code="is_a_rehearsal"
@@ -162,8 +164,8 @@ async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Row[A
         )
 
 
-async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Row[Any]:
-    """Delete a rehearsal with its items and answers, and return its row. An answer under way is waited for.
+async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
+    """Delete a rehearsal with its items and answers, and return it. An answer under way is waited for.
 
     Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
     """
@@ -210,11 +212,11 @@ class RehearsalCrowds:
                 code="too_many_crowds",
             )
 
-    def start(self, campaign: Row[Any], crowd: RehearsalCrowd) -> None:
+    def start(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
         """Let a crowd answer a rehearsal until no HIT is left, or the rehearsal is removed."""
         self.tasks.start(campaign.id, partial(self.run_crowd, campaign, crowd))
 
-    async def run_crowd(self, campaign: Row[Any], crowd: RehearsalCrowd) -> None:
+    async def run_crowd(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
         rng = np.random.default_rng(campaign.seed)
         led_until, renewal_due = crowd.led_until, time.monotonic() + LEAD_RENEWAL_SECONDS
 

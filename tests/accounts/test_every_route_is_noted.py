@@ -18,7 +18,7 @@ from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form
 from app.database.alerts import raise_alert
-from app.database.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import value, values
 
 READING = {"GET", "HEAD", "OPTIONS"}

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.accounts import invitations, members, shared_links, users
 from app.accounts.roles import NEED_BY_ROUTE
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.database.campaign import load_campaign_by_slug
 from app.errors import Conflict
+from app.record.campaign import load_campaign_by_slug
 from tests.accounts.reaching import came_in, named
 from tests.annotation.hits.campaigns import NOW, execute, running, until, value, values, waiting
 from tests.quality.deciding import answered as campaign_with_answers

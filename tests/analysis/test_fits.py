@@ -48,7 +48,7 @@ async def judged(engine, **settings):
 
 async def answers_of(engine, campaign):
     async with open_snapshot(engine) as connection:
-        return await load_campaign_answers(connection, campaign)
+        return await load_campaign_answers(connection, campaign.criteria[0])
 
 
 async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
@@ -171,7 +171,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 async def intervals_of(engine, campaign, fits):
     async with fits.open_reader(engine) as connection:
-        return await fits.load_calibrated_intervals(connection, campaign)
+        return await fits.load_calibrated_intervals(connection, campaign.criteria[0])
 
 
 async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monkeypatch):

@@ -130,8 +130,8 @@ async def test_systems_are_ranked_in_clusters(engine):
     campaign = await of_systems(engine, table(segments=8), items_per_hit=2, judgments_per_item=30)
     await answered(engine, campaign, by=10, each=6)
     async with open_snapshot(engine) as connection:
-        offer = await load_available_methods(connection, campaign)
-        answers = await load_campaign_answers(connection, campaign)
+        offer = await load_available_methods(connection, campaign.criteria[0])
+        answers = await load_campaign_answers(connection, campaign.criteria[0])
     found = apply_table_method(offer.tables["systems"], answers, Options())
     assert [row[:3] for row in found.rows] == [(name, k, k) for k, name in enumerate(("doe", "cat", "bee", "ape"), 1)]
     assert found.verdict.startswith("4 clusters")
@@ -139,7 +139,7 @@ async def test_systems_are_ranked_in_clusters(engine):
 
 async def test_items_are_not_ranked_as_systems(engine):
     async with open_snapshot(engine) as connection:
-        assert "systems" not in (await load_available_methods(connection, await launched(engine))).tables
+        assert "systems" not in (await load_available_methods(connection, (await launched(engine)).criteria[0])).tables
 
 
 async def test_means_of_segments_are_in_the_unit_of_the_design(engine):

@@ -64,7 +64,7 @@ async def test_programs_get_files_of_the_same_names(program, engine):
 
 async def test_the_criterion_of_a_file_is_in_its_name(researcher, engine):
     campaign = await asking(engine)
-    criterion = campaign.criteria[1]["name"]
+    criterion = campaign.criteria[1].name
     name = await name_of(researcher, f"/admin/campaigns/{campaign.slug}/export/easl.csv?criterion={criterion}")
     assert name == f"{campaign.slug}-easl-{criterion}-2026-01-05.csv"
 

@@ -1,6 +1,5 @@
 """By what a goal is measured: `easl-aware` knows who answers at random, plain means do not."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.unsaved import unsaved
 
 ITEMS, PEOPLE, BEST = 20, 6, 5
 AT_RANDOM = {2, 5}
@@ -91,9 +91,7 @@ def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEv
 
 
 def by(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
-    return found.goal_estimates(
-        SimpleNamespace(goal=goal, when_reached=when_reached), moderate_means(found.tally)
-    ).source
+    return found.goal_estimates(unsaved(goal=goal, when_reached=when_reached), moderate_means(found.tally)).source
 
 
 def test_the_means_count_where_a_law_tells_nothing_of_its_own():

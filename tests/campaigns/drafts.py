@@ -3,12 +3,12 @@
 import io
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
+from app.designs.campaign import Campaign
 from app.imports import items, responses_import
 from app.imports.columns import ColumnMapping
 from app.record.replay import verify_by_replay
@@ -18,7 +18,7 @@ from tests.annotation.hits.campaigns import NOW
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
-async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
+async def draft(engine: AsyncEngine, **settings: Any) -> Campaign:
     values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
@@ -26,7 +26,7 @@ async def draft(engine: AsyncEngine, **settings: Any) -> Row[Any]:
 
 
 async def import_file(
-    engine: AsyncEngine, campaign: Row[Any], content: str | bytes, name: str = "items.csv", **how: Any
+    engine: AsyncEngine, campaign: Campaign, content: str | bytes, name: str = "items.csv", **how: Any
 ) -> items.ItemImportReceipt:
     """Import a table; `how` may have what `Matching` and `ReadAs` have, too."""
     said = {field: how.pop(field) for field in ColumnMapping.__dataclass_fields__ if field in how}
@@ -47,17 +47,17 @@ async def import_file(
 
 
 async def import_items(
-    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "items.csv", **how: Any
+    engine: AsyncEngine, campaign: Campaign, content: str, name: str = "items.csv", **how: Any
 ) -> int:
     return (await import_file(engine, campaign, content, name, **how)).imported
 
 
-async def lead(engine: AsyncEngine, campaign: Row[Any], action: str = "launch") -> Row[Any]:
+async def lead(engine: AsyncEngine, campaign: Campaign, action: str = "launch") -> Campaign:
     async with engine.begin() as connection:
         return await lifecycle.apply_transition(connection, campaign.slug, action, now=NOW)
 
 
-async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Row[Any]:
+async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Campaign:
     priors = settings.pop("priors", False)
     campaign = await draft(engine, **settings)
     await import_items(engine, campaign, content, priors=priors)
@@ -65,7 +65,7 @@ async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -
 
 
 async def import_results(
-    engine: AsyncEngine, campaign: Row[Any], content: str, name: str = "results.csv", **how: Any
+    engine: AsyncEngine, campaign: Campaign, content: str, name: str = "results.csv", **how: Any
 ) -> responses_import.ResponseImportReceipt:
     file = io.BytesIO(content.encode())
     return await responses_import.import_responses_from_file(

@@ -203,7 +203,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/edit")).text
     assert f'action="{address}/copy"' in page
-    stored = form.form_values_of_settings(lifecycle.settings_from_row(campaign)).items()
+    stored = form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)).items()
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     saved = await researcher.post(f"{address}/after-launch", data=sent | {"instructions": "Read it.", "pay": "$1"})
     assert saved.headers["location"] == f"{address}/edit?done=saved"

@@ -184,7 +184,7 @@ async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
     campaign = await launched(engine, criteria=BOTH, asked_by="fluency")
     async with engine.begin() as connection:
         copied = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
-    assert (copied.criteria, copied.asked_criterion) == (BOTH, 1)
+    assert (copied.criteria_settings, copied.asked_criterion) == (BOTH, 1)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refused:
             await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []}))
@@ -193,7 +193,7 @@ async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
         edited = await lifecycle.edit_settings(
             connection, copied.slug, lambda it: it.model_copy(update={"criteria": [], "asked_by": ""})
         )
-    assert (edited.criteria, edited.asked_criterion) == ([], 0)
+    assert (edited.criteria_settings, edited.asked_criterion) == ([], 0)
 
 
 HEAD = "hit,annotator,item,value,criterion\n"

@@ -133,7 +133,7 @@ async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_t
         hit = await hit_of(engine, me)
         await answer(engine, me, hit, hit.items[:k])
     async with open_snapshot(engine) as connection:
-        read = await load_answers.load_campaign_answers(connection, campaign)
+        read = await load_answers.load_campaign_answers(connection, campaign.criteria[0])
     assert read.unjudged_counts is not None
     assert (read.names, read.unjudged_counts.tolist(), read.names_without_judgment) == (["A1", "A2"], [0, 1], ["A3"])
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/annotators")).text

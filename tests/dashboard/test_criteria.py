@@ -17,7 +17,6 @@ from app.dashboard.item import load_item_page
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
-from app.designs.criteria import criterion_views
 from tests.annotation.hits.campaigns import NOW, annotator, next_hit, values
 from tests.annotation.hits.criteria import answered, asking, submit_by
 from tests.laws import OF_POINTS
@@ -25,7 +24,7 @@ from tests.laws import OF_POINTS
 
 async def views_of(engine, campaign):
     async with engine.connect() as connection:
-        return criterion_views(await lifecycle.find_campaign(connection, campaign.slug))
+        return (await lifecycle.find_campaign(connection, campaign.slug)).criteria
 
 
 async def state_of(engine, view, followers=None):
@@ -48,7 +47,7 @@ async def alike(engine, campaign, people=6):
         hit = (await next_hit(engine, me, cache=cache)).hit
         assert hit is not None
         said = [float(score) for score in rng.integers(0, 101, len(hit.items))]
-        await submit_by(engine, me, hit, {one["name"]: said for one in campaign.criteria})
+        await submit_by(engine, me, hit, {one.name: said for one in campaign.criteria})
 
 
 async def test_figures_are_those_of_the_criterion(engine):

@@ -18,7 +18,7 @@ from app.dashboard.live import LiveDashboards
 from app.dashboard.precision import extend_precision, initial_precision
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from app.designs.criteria import criterion_key
+from app.designs.campaign import criterion_key
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
@@ -42,7 +42,7 @@ async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
     """Return the newest state; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await lifecycle.find_campaign(connection, campaign.slug)
-        return (await courses.load_newest(connection, row, clock=clock)).state
+        return (await courses.load_newest(connection, row.criteria[0], clock=clock)).state
 
 
 @pytest.mark.parametrize("law", OF_POINTS)
@@ -87,9 +87,9 @@ async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
     for campaign in campaigns:
         await answer(engine, campaign, 4)
         await newest_state(engine, campaign, courses)
-        assert list(courses.positions) == [criterion_key(campaign)]
+        assert list(courses.positions) == [criterion_key(campaign.criteria[0])]
     again = await newest_state(engine, campaigns[0], courses)
-    assert (again.answers, list(courses.positions)) == (4, [criterion_key(campaigns[0])])
+    assert (again.answers, list(courses.positions)) == (4, [criterion_key(campaigns[0].criteria[0])])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
     followers = kind()
     for campaign in (first, second, first, third):
         await newest_state(engine, campaign, followers)
-    assert list(followers.positions) == [criterion_key(first), criterion_key(third)]
+    assert list(followers.positions) == [criterion_key(first.criteria[0]), criterion_key(third.criteria[0])]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
@@ -205,7 +205,7 @@ async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_follo
     for more in (1, 1, 0, 0):
         async with engine.connect() as connection:
             row = await lifecycle.find_campaign(connection, campaign.slug)
-            known = await courses.load_newest(connection, row, clock=clock)
+            known = await courses.load_newest(connection, row.criteria[0], clock=clock)
         seen.append((known.state.answers, known.remaining))
         await answer(engine, campaign, more)
     assert seen == [(3, 3), (7, 0), (8, 0), (8, 0)]
@@ -216,11 +216,11 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     courses = HistoryReplay()
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
-    slower = courses.positions[criterion_key(campaign)]
+    slower = courses.positions[criterion_key(campaign.criteria[0])]
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
     courses.cache_position(campaign, slower)
-    assert courses.positions[criterion_key(campaign)].state.answers == 8
+    assert courses.positions[criterion_key(campaign.criteria[0])].state.answers == 8
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):

@@ -234,10 +234,10 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
 
 async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
     campaign = await running(engine)
-    alone = await watching.load_state(campaign, now=NOW)
+    alone = await watching.load_state(campaign.criteria[0], now=NOW)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         shared = await first(states)
-        assert await watching.load_state(campaign, now=NOW) is shared
+        assert await watching.load_state(campaign.criteria[0], now=NOW) is shared
     assert shared.version == alone.version
     assert len(computed) == 2
 

@@ -24,7 +24,8 @@ async def campaign(engine):
 async def numbers(engine, campaign, **view):
     async with engine.connect() as connection:
         return [
-            line.item.number for line in (await load_items_page(connection, campaign, ItemsView(**view), UNKNOWN)).rows
+            line.item.number
+            for line in (await load_items_page(connection, campaign.criteria[0], ItemsView(**view), UNKNOWN)).rows
         ]
 
 
@@ -44,7 +45,9 @@ async def test_other_columns_sort_too(engine, campaign):
 
 async def test_pages_together_show_every_item_once_with_its_place(engine, campaign):
     async with engine.connect() as connection:
-        pages = [await load_items_page(connection, campaign, ItemsView(page=page), UNKNOWN) for page in (1, 2, 3)]
+        pages = [
+            await load_items_page(connection, campaign.criteria[0], ItemsView(page=page), UNKNOWN) for page in (1, 2, 3)
+        ]
     lines = [line for page in pages for line in page.rows]
     assert sorted(line.item.number for line in lines) == list(range(45))
     assert [line.place for line in lines] == list(range(1, 46))
@@ -53,7 +56,7 @@ async def test_pages_together_show_every_item_once_with_its_place(engine, campai
 
 async def test_a_page_beyond_the_last_is_the_first(engine, campaign):
     async with engine.connect() as connection:
-        page = await load_items_page(connection, campaign, ItemsView(page=99, search="verb"), UNKNOWN)
+        page = await load_items_page(connection, campaign.criteria[0], ItemsView(page=99, search="verb"), UNKNOWN)
     assert (page.number, len(page.rows), page.total) == (1, DASHBOARD_ITEMS_PER_PAGE, 44)
 
 
@@ -69,7 +72,7 @@ async def test_wildcards_in_a_search_are_letters(engine, campaign):
 
 async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
     async with engine.connect() as connection:
-        page = await load_items_page(connection, campaign, ItemsView(search="nowhere"), UNKNOWN)
+        page = await load_items_page(connection, campaign.criteria[0], ItemsView(search="nowhere"), UNKNOWN)
     assert (page.rows, page.total, page.count) == ([], 0, 1)
 
 
@@ -78,7 +81,7 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
     me = await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me), scores=[100.0] * 5)
     async with engine.connect() as connection:
-        page = await load_items_page(connection, campaign, ItemsView(), UNKNOWN)
+        page = await load_items_page(connection, campaign.criteria[0], ItemsView(), UNKNOWN)
     best, worst = page.rows[0], page.rows[-1]
     # Beta(2, 1) has the distribution function x^2, Beta(1, 1) has x.
     np.testing.assert_allclose([best.low, best.high], 100 * np.sqrt([0.025, 0.975]))
@@ -89,7 +92,7 @@ async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(en
     campaign = await running(engine, items=5)
     known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
     async with engine.connect() as connection:
-        lines = (await load_items_page(connection, campaign, ItemsView(), known)).rows
+        lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows
     low, high = known.interval()
     for line in lines[:3]:
         number = line.item.number

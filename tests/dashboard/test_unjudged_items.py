@@ -6,7 +6,7 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.item import load_item_answers
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit
 from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 

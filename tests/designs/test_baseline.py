@@ -10,11 +10,11 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine
 from app.designs.baseline import Baseline
 from app.errors import Conflict, Gone
 from app.record import replay
+from app.record.campaign import load_campaign_by_slug
 from app.selection.index import AlgorithmOne
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import plain_population

@@ -2,7 +2,6 @@
 
 import math
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,14 +13,13 @@ from app.designs.best_worst import BestWorst
 from app.errors import Invalid
 from app.inference.online import bounded_ra, trueskill
 from app.inference.online.law import LawParameters
-from app.record.campaign_law import law_hit, law_parameters
+from app.record.campaign_law import law_hit
 from app.record.responses import Response
+from tests.unsaved import unsaved
 
 DESIGN = BestWorst()
 ITEMS = [7, 3, 12, 5]
-CAMPAIGN = SimpleNamespace(
-    design="best_worst", design_settings={}, update_law="ra", gamma=0.1, epsilon=0.1, tie_margin_points=50
-)
+CAMPAIGN = unsaved(design="best_worst", update_law="ra", gamma=0.1, epsilon=0.1, tie_margin_points=50)
 
 
 def values(form, items=ITEMS):
@@ -107,9 +105,9 @@ LAWS = {law.LAW.name: law.LAW for law in (bounded_ra, trueskill)}
 def told(law, places):
     """The posteriors of fresh items after a HIT with these places, as the campaign's law takes it."""
     items = list(range(len(places)))
-    hit = law_hit(CAMPAIGN, Response(0, 1, items, places))
+    hit = law_hit(CAMPAIGN.criteria[0], Response(0, 1, items, places))
     columns = [[number] * len(places) for number in LAWS[law].family.default_prior]
-    return list(zip(*LAWS[law].update(*columns, hit.values, law_parameters(CAMPAIGN)), strict=True))
+    return list(zip(*LAWS[law].update(*columns, hit.values, CAMPAIGN.criteria[0].law_parameters), strict=True))
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -161,8 +161,10 @@ class Controls(HTMLParser):
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
     fields = {"drawn": plain_items(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
-    campaign = SimpleNamespace(design=design.name, items_per_hit=len(items), **CAMPAIGN)
-    return PAGES.get_template("_hit.html").render(fields | {"campaign": campaign, "design": design} | context)
+    campaign = SimpleNamespace(design=design, items_per_hit=len(items), **CAMPAIGN)
+    asked = [SimpleNamespace(name="", field_prefix="", **CAMPAIGN)]
+    fields |= {"campaign": campaign, "design": design, "asked": asked}
+    return PAGES.get_template("_hit.html").render(fields | context)
 
 
 def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items):
@@ -177,7 +179,7 @@ def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items
 
 def test_its_page_lets_annotators_say_of_each_item_that_it_cannot_be_judged(design, items):
     offers = CAMPAIGN | {"cannot_be_judged": True, "unjudged_reasons": ["It is broken"]}
-    page = shown(design, items, campaign=SimpleNamespace(design=design.name, items_per_hit=len(items), **offers))
+    page = shown(design, items, campaign=SimpleNamespace(design=design, items_per_hit=len(items), **offers))
     assert re.findall(r'name="unjudged-(\w+)"', page) == [f"0{position}" for position in range(len(items))]
     assert "unjudged-" not in shown(design, items)
 

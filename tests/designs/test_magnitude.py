@@ -160,7 +160,7 @@ async def test_every_law_that_it_offers_recovers_the_truth_and_replays_to_the_bi
     campaign = await answered_by_a_crowd(engine, design_settings={"reference_value": 10}, **chosen)
     await is_recovered(engine, campaign)
     async with open_snapshot(engine) as connection:
-        made = await load_campaign_answers(connection, campaign)
+        made = await load_campaign_answers(connection, campaign.criteria[0])
     # In units of the reference; the made-up crowd gives the odds of where it sees an item.
     means = scores.geometric_mean_scores(made)
     assert np.exp(np.log(made.value / 10)[made.item == 12].mean()) == pytest.approx(means.values[12])

@@ -12,12 +12,12 @@ from scipy.stats import pearsonr
 from app.campaigns import form, form_input, lifecycle
 from app.campaigns.compatibility import can_law_read_design
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.designs.answer import Answer, Form
 from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
+from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values

@@ -1,7 +1,7 @@
 """Comments and flags beside an answer, as forms send them and as they are stored."""
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -20,13 +20,14 @@ from app.designs.remarks import (
     remarks_extra,
 )
 from app.errors import Invalid
+from tests.unsaved import unsaved
 
 REASONS = ["It is broken", "It is offensive"]
 ITEMS = [3, 17]
 
 
 def asking(comment_on="both", flag_on="both", flag_reasons=REASONS):
-    return SimpleNamespace(comment_on=comment_on, flag_on=flag_on, flag_reasons=flag_reasons, criteria=[])
+    return unsaved(comment_on=comment_on, flag_on=flag_on, flag_reasons=flag_reasons)
 
 
 def test_what_a_form_says_of_its_items_and_of_the_hit():
@@ -103,9 +104,8 @@ def test_what_was_stored_fills_the_form_that_it_was_said_in():
 
 
 def test_of_several_criteria_each_part_has_the_same_remarks():
-    campaign = asking()
-    campaign.criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
-    campaign.design_settings = {}
+    criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
+    campaign = replace(asking(), criteria_settings=criteria)
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
     found = [parse_remarks(part.fields, ITEMS) for part in split_submission(form, campaign) if isinstance(part, Form)]
     assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2

@@ -20,7 +20,6 @@ from scipy.stats import chisquare
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.campaigns import experiment_arms, lifecycle
 from app.cli.commands import easel as command
-from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.experiments.arm_assignment import choose_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
@@ -275,7 +274,7 @@ async def answers_all(client, engine, made, person, rng):
     """Somebody comes by the link and answers as long as there is something; the arm's path, and how many HITs."""
     there = (await client.get(address(made, "prolific", person))).headers["location"]
     (campaign,) = [row for row in made.campaigns.values() if row.link_key in there]
-    design, truth, hits = design_of(campaign), np.array(read_demo_true_values()[::15]), 0
+    design, truth, hits = campaign.design, np.array(read_demo_true_values()[::15]), 0
     page = await client.get(there)
     if welcomed := re.search(r'name="token" value="([^"]+)"', page.text):
         page = await client.post(there, data={"token": welcomed[1], "step": "welcome"}, follow_redirects=True)

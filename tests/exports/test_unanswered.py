@@ -177,7 +177,7 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
 async def test_of_criteria_every_row_says_it(engine):
     campaign = await asking(engine)
     header = "hit,annotator,item,value,criterion\n"
-    lines = [f"h1,Ann,v{k},{10 * k},{one['name']}\n" for one in campaign.criteria for k in range(3)]
+    lines = [f"h1,Ann,v{k},{10 * k},{one.name}\n" for one in campaign.criteria for k in range(3)]
     await import_results(engine, campaign, header + "".join(lines))
     ann = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:

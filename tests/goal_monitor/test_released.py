@@ -1,7 +1,6 @@
 """Items that are released one by one as they settle."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
 from tests.campaigns.drafts import is_clean
+from tests.unsaved import unsaved
 
 RELEASES: dict[str, Any] = {
     "goal": "threshold",
@@ -194,7 +194,7 @@ def test_each_goal_says_which_items_are_settled(goal, settled):
     known = moderate_means(Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
     numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
     numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
-    found = goal_progress(SimpleNamespace(goal=goal, when_reached="release", **numbers), known, known.mean)
+    found = goal_progress(unsaved(goal=goal, when_reached="release", **numbers), known, known.mean)
     assert found is not None
     assert found.settled_items.tolist() == settled
     assert found.value == pytest.approx(len(settled) / 3)
@@ -209,7 +209,7 @@ def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people,
         Tally.empty(2).add_judgments(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
     )
     narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}
-    campaign = SimpleNamespace(when_reached="release", threshold=50, best_items=1, **narrow)
+    campaign = unsaved(when_reached="release", threshold=50, best_items=1, **narrow)
     found = goal_progress(campaign, known, known.mean)
     assert found is not None
     assert len(found.settled_items) == settled

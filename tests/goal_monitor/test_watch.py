@@ -1,7 +1,6 @@
 """Campaigns that stop by themselves when their goal is reached."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit
+from tests.unsaved import unsaved
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
 
@@ -272,7 +272,7 @@ def test_a_goal_that_answers_cannot_tell_of_is_refused(chosen):
 
 def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal():
     in_pool = np.array([True, False, True, True])
-    assert counted_items(SimpleNamespace(always_shown=[3]), in_pool).tolist() == [0, 2]
+    assert counted_items(unsaved(always_shown=[3]), in_pool).tolist() == [0, 2]
     assert in_pool.tolist() == [True, False, True, True]
 
 

@@ -22,7 +22,7 @@ from app.annotation.platforms.result_format import ResultRow
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.file_format import ValueFormat
-from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Conflict, Refusal
 from app.exports.registry import open_export
@@ -449,7 +449,7 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
     for turn in range(9):
         who = await annotator(engine, campaign, f"a{turn % 3}")
         hit = await hit_of(engine, who)
-        await submit(engine, who, hit, scores=design_of(campaign).simulate_answer([rng.random() for _ in hit.items]))
+        await submit(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
     assert await is_clean(engine, copy.slug)

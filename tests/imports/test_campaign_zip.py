@@ -58,7 +58,7 @@ async def filed(engine, campaign, *, with_items=True):
 async def told(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
     rows = [await values(engine, statement, campaign=campaign.id) for statement in STORED]
-    return lifecycle.settings_from_row(campaign).model_dump(exclude={"name"}), *rows
+    return lifecycle.settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
 
 
 # There and back

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.fit_cache import FitCache
+from app.designs.campaign import Campaign
 from app.inference.labels import dawid_skene
 from app.inference.preferences import transitivity
 from app.inference.systems import graded_response
@@ -25,7 +25,7 @@ from tests.campaigns.drafts import import_results, is_clean, launched
 SCRIPT = Path(published.__file__)
 
 
-async def imported(engine: AsyncEngine, campaign: published.Campaign) -> Row[Any]:
+async def imported(engine: AsyncEngine, campaign: published.Campaign) -> Campaign:
     """A campaign with these items and responses."""
     row = await launched(engine, published.as_csv(campaign.columns, campaign.items), **campaign.settings)
     done = await import_results(engine, row, published.as_csv(published.NEEDED, campaign.responses))

@@ -6,9 +6,9 @@ import zipfile
 import zlib
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.designs.campaign import Campaign
 from app.media.media_zip import MediaZip
 from tests.campaigns.drafts import draft, import_items, lead
 
@@ -52,7 +52,7 @@ def table(*names: str) -> str:
     return "id,text\n" + "".join(f"{k},{name}\n" for k, name in enumerate(names))
 
 
-async def with_files(engine: AsyncEngine, files: dict[str, bytes], **settings: Any) -> Row[Any]:
+async def with_files(engine: AsyncEngine, files: dict[str, bytes], **settings: Any) -> Campaign:
     """A running campaign whose items are these files."""
     campaign = await draft(engine, **settings)
     await import_items(engine, campaign, table(*files), media=packed(files))

@@ -1,6 +1,5 @@
 """What a goal will cost: forecasts beside what campaigns then needed, and how they are told."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,10 @@ from app.planning.goal_simulation import (
     sample_size,
     scale_campaign_to_sample,
 )
-from app.selection.registry import SELECTION_RULES, selection_settings
+from app.selection.registry import SELECTION_RULES
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
+from tests.unsaved import unsaved
 
 ITEMS = 25
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
@@ -42,17 +42,15 @@ def campaign(goal: str, **changed: Any) -> Any:
         "repeat_items": True,
         "hits_per_annotator": None,
     }
-    return SimpleNamespace(**(settings | asked | more | changed))
+    return unsaved(**(settings | asked | more | changed))
 
 
 def run_campaign(mine, known, seed):
     """A campaign with people: what it knew after `known` rounds, and how many judgments more its goal took."""
     rng = np.random.default_rng([seed, 1])
     people = HabitAnnotators(PEOPLE.draw_habits(200, rng), rng.beta(2, 2, ITEMS))
-    there = SimulatedCampaign(
-        SELECTION_RULES[mine.rule], ONLINE_LAWS["easl"], selection_settings(mine), LawParameters(), ITEMS, rng
-    )
-    there.asking = selection_settings(mine)
+    there = SimulatedCampaign(mine.rule, ONLINE_LAWS["easl"], mine.selection_settings, LawParameters(), ITEMS, rng)
+    there.asking = mine.selection_settings
     for _ in range(known):
         there.judge_each_item_once(people)
     known = evidence_of(there.hits)
@@ -203,7 +201,7 @@ def with_careless(rounds, law="easl-aware"):
     there = SimulatedCampaign(
         SELECTION_RULES["scores"],
         ONLINE_LAWS["easl-aware"],
-        selection_settings(campaign("intervals")),
+        campaign("intervals").selection_settings,
         LawParameters(),
         ITEMS,
         rng,

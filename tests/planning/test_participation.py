@@ -1,6 +1,5 @@
 """How many annotators a simulated campaign has in all."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from app.planning.participation import (
     explain_annotator_total,
     hits_done_by_annotator,
 )
+from tests.unsaved import unsaved
 
 ITEMS = 10
 
@@ -24,7 +24,7 @@ ITEMS = 10
 def campaign(**changed: Any) -> Any:
     asked = {"judgments_per_item": 6, "items_per_hit": 5, "always_shown": [], "fewest_items": 1, "gamma": 0.1}
     more = {"hits_per_iteration": None, "leaders_as_companions": False, "best_items": 2, "threshold": 50}
-    return SimpleNamespace(**(asked | more | {"repeat_items": True, "hits_per_annotator": None} | changed))
+    return unsaved(**(asked | more | {"repeat_items": True, "hits_per_annotator": None} | changed))
 
 
 def answered(often: dict[int, int]) -> Tally:

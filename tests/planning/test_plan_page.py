@@ -4,7 +4,6 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from app.planning.plan import Plan
 from app.record.answer_rates import load_recent_hits_per_hour
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
 from tests.annotation.hits.systems import of_systems, table
+from tests.unsaved import unsaved
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -56,7 +56,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     known = GoalEvidence.empty(ONLINE_LAWS[law], items)
     for reached in (True, False):
         found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
-        said = measurement_caution(SimpleNamespace(goal=goal, when_reached="tell"), known, found)
+        said = measurement_caution(unsaved(goal=goal, when_reached="tell"), known, found)
         assert ("measure the goal by plain means" in said) == warns
         more = law == "easl-aware" and goal == "best" and not warns and not reached
         assert ("so with more annotators the goal" in said) == more

@@ -3,15 +3,15 @@
 import random
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.audit_log import Actor
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
+from app.designs.campaign import Campaign
 from app.quality import decisions
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 
 ADA = Actor("ada", "page")
@@ -21,7 +21,7 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 
 async def answered(
     engine: AsyncEngine, *, people: int = 3, hits: int = 2, items: int = 30, **settings: Any
-) -> tuple[Row[Any], list[AssignmentId], list[int]]:
+) -> tuple[Campaign, list[AssignmentId], list[int]]:
     """The campaign, the assignments of its annotators, and the ids of their rows."""
     campaign = await running(engine, **{"judgments_per_item": 50, "items": items} | settings)
     visits = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
@@ -36,7 +36,7 @@ async def answered(
     return campaign, visits, [row[0] for row in rows]
 
 
-async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int, *, reason: str = "too fast") -> Any:
+async def decide(engine: AsyncEngine, campaign: Campaign, what: str, number: int, *, reason: str = "too fast") -> Any:
     """Apply a decision to an annotator (`hold`, `release`, ...) or an answer (`exclude_answer`, ...), and revise."""
     function = getattr(decisions, what if what.endswith("_answer") else f"{what}_annotator")
     async with engine.begin() as connection:
@@ -45,6 +45,6 @@ async def decide(engine: AsyncEngine, campaign: Row[Any], what: str, number: int
     return result
 
 
-async def verified(engine: AsyncEngine, campaign: Row[Any]) -> replay.Verification:
+async def verified(engine: AsyncEngine, campaign: Campaign) -> replay.Verification:
     async with open_snapshot(engine) as connection:
         return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))

@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import timedelta
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.criteria import criterion_views
-from app.designs.registry import design_of
 from app.quality import inputs
 from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
@@ -22,6 +19,7 @@ from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
 from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running, value, values
 from tests.annotation.hits.criteria import NAMES, asking, criteria, submit_by
+from tests.unsaved import unsaved
 
 SAME = 0.5
 
@@ -194,7 +192,7 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
         now = await lifecycle.find_campaign(connection, campaign.slug)
-        conducts = inputs.annotator_behaviours(design_of(now), await inputs.load_rule_inputs(connection, now))
+        conducts = inputs.annotator_behaviours(now.design, await inputs.load_rule_inputs(connection, now.criteria[0]))
     chances = [conducts[number].random_answer_probability for number in sorted(conducts)]
     assert max(chances[:-1]) < 0.001 < chances[-1]
 
@@ -217,7 +215,7 @@ def test_a_line_that_is_no_rule_is_refused_and_says_why(line, problem):
 
 def test_lines_win_over_the_preset():
     lines = ["gold: exclude", "gold.careful_percent: 30", "middle: nothing"]
-    campaign = SimpleNamespace(quality_preset="strict", quality_rules=lines)
+    campaign = unsaved(quality_preset="strict", quality_rules=lines)
     chosen = active_rules(campaign)
     assert chosen["gold"] == (FailedGoldRule(careful_percent=30), "exclude")
     assert chosen["ends"].action == "hold"
@@ -259,9 +257,6 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     }
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
     record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
-    settings = CampaignSettings.model_validate(
-        {"name": "x", "question": "y", "criteria": criteria(2), "false_alarms": 4}
-    )
-    for view in criterion_views(settings):
-        apply_rules(view, record, chosen, None)
+    for criterion in unsaved(criteria=criteria(2), false_alarms=4).criteria:
+        apply_rules(criterion, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

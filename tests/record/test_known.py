@@ -9,7 +9,7 @@ from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
 from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE
 from app.inference.online.law import LawState, run_law_step
 from app.record import bulk_update, law_storage
-from app.record.campaign_law import law_hit, law_of, law_parameters
+from app.record.campaign_law import law_hit
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
@@ -38,12 +38,12 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
             (locked,) = await bulk_update.lock_present_posteriors(connection, campaign, some)
-            await bulk_update.apply_answers_to_posteriors(connection, campaign, some, locked)
+            await bulk_update.apply_answers_to_posteriors(connection, campaign.criteria[0], some, locked)
 
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
-    beliefs = begun(law_of(campaign), items, law_parameters(campaign), kept)
-    beliefs.apply_hits([law_hit(campaign, response) for response in responses])
+    beliefs = begun(campaign.law, items, campaign.criteria[0].law_parameters, kept)
+    beliefs.apply_hits([law_hit(campaign.criteria[0], response) for response in responses])
     return beliefs
 
 
@@ -97,7 +97,7 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.to_law_state())
     if at_once == 1:
         looked = Stored(EASL_AWARE, begun(EASL_AWARE, FEW, kept=kept))
-        changes = [looked.take(law_hit(campaign, response)) for response in responses]
+        changes = [looked.take(law_hit(campaign.criteria[0], response)) for response in responses]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
@@ -108,7 +108,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = Stored(EASL_AWARE, begun(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.take(law_hit(campaign, response))
+        stored.take(law_hit(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:

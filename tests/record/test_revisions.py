@@ -12,14 +12,13 @@ from sqlalchemy import text
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.inference.online.law import AnsweredHit
 from app.record import law_storage, replay, revisions
-from app.record.campaign_law import law_of, law_parameters
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
@@ -91,7 +90,7 @@ async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotator
     others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
     answers = await values(engine, others, id=third)
     hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
-    alone = replayed(law_of(campaign), 30, hits, law_parameters(campaign))
+    alone = replayed(campaign.law, 30, hits, campaign.criteria[0].law_parameters)
     after = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
     assert after == [(state,) for state in alone.T.tolist()] != before
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])

@@ -1,11 +1,11 @@
 """Design in which annotators tap one of three smileys for each item."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
-from app.designs.design import Design, ValueKind
+from app.designs.design import Design, TaskSettings, ValueKind
 
 FACES = 3
 
@@ -31,8 +31,8 @@ class Smiley(Design):
     def classes(self) -> Sequence[str]:
         return self.names
 
-    def describe_task(self, campaign: Any) -> str:
-        return f"You see {campaign.items_per_hit} items at a time and tap a smiley for each."
+    def describe_task(self, task: TaskSettings) -> str:
+        return f"You see {task.items_per_hit} items at a time and tap a smiley for each."
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         return {item: self.parse_number(form[name], item) for item in items if (name := f"face-{item}") in form}

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -13,8 +13,9 @@ from app.accounts.guards import require_researcher
 from app.accounts.log_query import AuditLogQuery
 from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, displayed_changes
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.designs.campaign import Campaign
 from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, render_page
+from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
@@ -49,7 +50,7 @@ async def export_campaign_log(
 
 
 async def render_log_page(
-    request: Request, connection: Transaction, query: AuditLogQuery, campaign: Any = None
+    request: Request, connection: Transaction, query: AuditLogQuery, campaign: Campaign | None = None
 ) -> HTMLResponse:
     campaign_id, query_fields = campaign.id if campaign else None, query.query_fields(page=1)
     context = {

@@ -11,9 +11,10 @@ from app.accounts.guards import Researcher, require_researcher
 from app.accounts.pages.account import confirm_current_password, require_password
 from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
-from app.database.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.designs.campaign import Campaign
 from app.errors import Refusal
 from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page, retry_after_headers
+from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
@@ -81,7 +82,7 @@ async def submit_new_member(
     name: MemberFormText = "",
     role: MemberFormText = VIEWER,
 ) -> Response:
-    async def act(connection: Transaction, campaign: Any) -> None:
+    async def act(connection: Transaction, campaign: Campaign) -> None:
         await members.add_member(connection, campaign, name, role, now=now)
 
     return await run_member_action(request, database, slug, act, "member-added", form="add")
@@ -91,7 +92,7 @@ async def submit_new_member(
 async def submit_member_role(
     request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
 ) -> Response:
-    async def act(connection: Transaction, campaign: Any) -> None:
+    async def act(connection: Transaction, campaign: Campaign) -> None:
         await members.set_member_role(connection, campaign, user_id, role)
 
     return await run_member_action(request, database, slug, act, "role")
@@ -99,7 +100,7 @@ async def submit_member_role(
 
 @router.post("/members/{user_id}/remove", dependencies=[require_password("remove a member")])
 async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
-    async def act(connection: Transaction, campaign: Any) -> None:
+    async def act(connection: Transaction, campaign: Campaign) -> None:
         await members.remove_member(connection, campaign, user_id)
 
     return await run_member_action(request, database, slug, act, "member-removed")

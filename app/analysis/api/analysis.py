@@ -21,12 +21,10 @@ from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators
 from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
-from app.database.campaign import load_campaign_by_slug
-from app.designs.criteria import find_criterion
-from app.designs.registry import design_of
 from app.http.dependencies import ReadingDatabase, Transaction, document_refusals
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}",
@@ -76,12 +74,12 @@ async def list_analysis_methods(
     Whether a method has enough answers is known only when it is requested. Tables that show single annotators are only
     for users whose role may see people (`role_forbids`), and so is `group`.
     """
-    campaign = find_criterion(await load_campaign_by_slug(connection, slug), criterion)
-    available = (await load_available_methods(connection, campaign)).visible_methods(
+    chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
+    available = (await load_available_methods(connection, chosen)).visible_methods(
         can_see_annotators=access.can(SEE_PEOPLE)
     )
     return AnalysisMethodsSchema(
-        answers=design_of(campaign).value_kind,
+        answers=chosen.design.value_kind,
         scores=[score_method_schema(name) for name in available.scores],
         tables=[table_method_schema(name) for name in available.tables],
     )

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Transaction, document_refusals
 from app.http.paging import Page
 from app.record import remarks
+from app.record.campaign import load_campaign_by_slug
 from app.record.remarks import RemarksQuery
 
 router = APIRouter(

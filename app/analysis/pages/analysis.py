@@ -20,11 +20,12 @@ from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import load_group_choices
 from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
-from app.database.campaign import load_campaign_for_page
-from app.designs.criteria import find_criterion
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
 from app.http.dependencies import Now, ReadingDatabase, download_headers, is_script_request, render_page
 from app.http.templating import english_environment
+from app.record.campaign import load_campaign_for_page
 from app.text.numbers import format_with_places
 from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
 
@@ -39,11 +40,12 @@ ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
 CriterionNameQuery = Annotated[str, Query(max_length=200)]
 
 
-def campaign_page_context(campaign: Any) -> dict[str, Any]:
-    """Return a campaign for a template, and the query fields that name its criterion."""
-    criterion_query = criterion_query_fields(campaign)
+def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
+    """Return a criterion and its campaign for a template, and the query fields that name it."""
+    criterion_query = criterion_query_fields(criterion)
     return {
-        "campaign": campaign,
+        "campaign": criterion.campaign,
+        "criterion": criterion,
         "of_criterion": criterion_query,
         "by": "?" + urlencode(criterion_query) if criterion_query else "",
     }
@@ -99,13 +101,14 @@ async def load_analysis_context(
 
     """
     async with database.connect() as connection:
-        campaign = find_criterion(await load_campaign_for_page(connection, slug), view.criterion)
+        campaign = await load_campaign_for_page(connection, slug)
+        criterion = campaign.find_criterion(view.criterion)
         answered = await has_answers(connection, campaign)
         sizes = await count_items_and_annotators(connection, campaign, ROWS_PER_ANALYSIS_PAGE)
-        available = (await load_available_methods(connection, campaign)).visible_methods(
+        available = (await load_available_methods(connection, criterion)).visible_methods(
             can_see_annotators=can_see_annotators
         )
-        groups = await load_group_choices(connection, campaign) if can_see_annotators else []
+        groups = await load_group_choices(connection, criterion) if can_see_annotators else []
     expected = ExpectedRows(
         min(sizes.items, ROWS_PER_ANALYSIS_PAGE),
         min(sizes.annotators, ROWS_PER_ANALYSIS_PAGE),
@@ -115,7 +118,7 @@ async def load_analysis_context(
     shown_parts |= (
         {single_part: analysis_page_parts()[single_part]} if single_part and single_part not in shown_parts else {}
     )
-    return campaign_page_context(campaign) | {
+    return criterion_page_context(criterion) | {
         "answered": answered,
         "view": view,
         "groups": groups,

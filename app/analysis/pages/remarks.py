@@ -7,9 +7,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import require_researcher
-from app.database.campaign import load_campaign_for_page
 from app.http.dependencies import Transaction, render_page
 from app.record import remarks
+from app.record.campaign import load_campaign_for_page
 from app.record.remarks import RemarksQuery
 
 router = APIRouter(

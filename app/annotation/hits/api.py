@@ -27,11 +27,10 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Touch
 from app.designs.content import SourceAndReference
-from app.designs.criteria import CriterionForm, criterion_forms, criterion_view
+from app.designs.criteria import Criterion, LabelledCampaign
 from app.designs.design import check_plain_text
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
-from app.designs.registry import design_of
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
@@ -117,10 +116,15 @@ class HitCriterionSchema(BaseModel):
     values: ValueSchema
 
     @classmethod
-    def from_criterion(cls, criterion: CriterionForm) -> Self:
-        view, labels = criterion.campaign, ("question", "low_label", "middle_label", "high_label")
-        texts = {label: getattr(view, label) for label in labels}
-        return cls(name=view.criterion_name, values=ValueSchema.from_design(criterion.design), **texts)
+    def from_criterion(cls, criterion: Criterion[LabelledCampaign]) -> Self:
+        return cls(
+            name=criterion.name,
+            question=criterion.question,
+            low_label=criterion.low_label,
+            middle_label=criterion.middle_label,
+            high_label=criterion.high_label,
+            values=ValueSchema.from_design(criterion.design),
+        )
 
 
 class HitSchema(BaseModel):
@@ -177,18 +181,18 @@ async def request_next_hit(
     if next_hit.reason == "visit":
         raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
-        request.app.state.campaign_monitor.request_scan(next_hit.assignment.id)
+        request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     if next_hit.hit is None:
         return NextHitSchema(hit=None, reason=next_hit.reason)
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
     assignment, source_and_reference = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
-    criteria = criterion_forms(assignment, assignment.annotator_id) if assignment.criteria else []
+    criteria = assignment.criteria_in_order(assignment.annotator_id) if assignment.has_criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
         **source_and_reference._asdict(),
-        values=ValueSchema.from_design(design_of(criterion_view(assignment, 0))),
+        values=ValueSchema.from_design(assignment.criteria[0].design),
         criteria=[HitCriterionSchema.from_criterion(criterion) for criterion in criteria],
         reasons=assignment.unjudged_reasons if assignment.cannot_be_judged else None,
         comment_on=assignment.comment_on,

@@ -15,6 +15,8 @@ from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, fetch_first_row, row_columns_sql
+from app.designs.criteria import LabelledCampaign
+from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import RemarkTarget
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound
@@ -88,12 +90,12 @@ HELD_SEGMENTS_SQL = f"""
     END"""
 
 
-class ServedCampaign(IndexSettings):
+class ServedCampaign(LabelledCampaign, IndexSettings):
     """Columns of a campaign that annotators' pages and the serving of HITs read."""
 
     link_key: str
     status: str
-    design: str
+    design_name: str
     design_settings: dict[str, Any]
     name: str
     question: str
@@ -102,7 +104,7 @@ class ServedCampaign(IndexSettings):
     low_label: str
     middle_label: str | None
     high_label: str
-    criteria: list[dict[str, Any]]
+    criteria_settings: list[CriterionSettings]
     criteria_shown: str
     asked_criterion: int | None
     show_numbers: bool
@@ -139,7 +141,12 @@ class ServedCampaign(IndexSettings):
     revision: int
 
 
-SERVED_CAMPAIGN_COLUMNS = f"{row_columns_sql(IndexSettings, 'c')}, {row_columns_sql(ServedCampaign, 'c')}"
+SERVED_CAMPAIGN_COLUMNS = ", ".join(
+    (
+        row_columns_sql(IndexSettings, "c", rule_name="rule"),
+        row_columns_sql(ServedCampaign, "c", design_name="design", criteria_settings="criteria"),
+    )
+)
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
@@ -185,6 +192,16 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     hit_untouched: bool
     untouched_here: int
     untouched_everywhere: int
+
+    @property
+    def campaign_id(self) -> int:
+        """Row id of the campaign, whose columns the assignment has."""
+        return self.id
+
+    @property
+    def key(self) -> AssignmentId:
+        """Ids of the assignment and its campaign."""
+        return AssignmentId(self.campaign_id, self.assignment_id, self.arrived_at)
 
 
 def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:

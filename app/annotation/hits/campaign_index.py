@@ -11,20 +11,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from cachetools import LRUCache
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import Driver, Record, fetch_rows
+from app.designs.campaign import Campaign
 from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, judgments_with_flags_sql
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
 from app.selection.implied_pairs import ImpliedPairFilter
-from app.selection.registry import selection_rule, selection_settings
+from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index
 from app.selection.segments import SegmentIndex
 
@@ -64,12 +65,12 @@ class LoadPosition(Record):
     last_seq: int
 
 
-class IndexSettings(Record):
+class IndexSettings(SelectingCampaign, Record):
     """Settings of a campaign that its index of items depends on."""
 
     id: int
     releases: int
-    rule: str
+    rule_name: str
     judgments_per_item: int
     items_per_hit: int
     fewest_items: int
@@ -83,7 +84,20 @@ class IndexSettings(Record):
     seed: int
 
 
-def needs_extended_query(campaign: Any) -> bool:
+class ExtendedQuerySettings(Protocol):
+    """The settings that decide how an assignment is read."""
+
+    @property
+    def cannot_be_judged(self) -> bool: ...
+    @property
+    def repeat_items(self) -> bool: ...
+    @property
+    def segment_count(self) -> int: ...
+    @property
+    def asked_criterion(self) -> int | None: ...
+
+
+def needs_extended_query(campaign: ExtendedQuerySettings) -> bool:
     """Return whether serving needs the extended query (segments, unjudged items or several criteria).
 
     The launch fixes this for a campaign.
@@ -229,7 +243,7 @@ class PosteriorCache:
             return previous_index if max(items, default=0) < len(previous_index.index.score) else None
         return campaign_index
 
-    async def load_current_index(self, connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
+    async def load_current_index(self, connection: Driver, campaign: IndexSettings | Campaign) -> CampaignIndex:
         """Return the copy of a launched campaign, with all changes up to now."""
         campaign_index = self.indexes.get(campaign.id)
         if campaign_index is None:
@@ -249,7 +263,7 @@ class PosteriorCache:
 
     def drop_if_stale(
         self,
-        campaign: IndexSettings | ChangesAndOpenHits | Row[Any],
+        campaign: IndexSettings | ChangesAndOpenHits | Campaign,
         campaign_index: CampaignIndex,
         changes: PosteriorChanges,
     ) -> bool:
@@ -319,18 +333,18 @@ class PosteriorCache:
         self.previous_indexes.clear()  # no other request is loading: the caller holds the lock
 
 
-async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[Any]) -> CampaignIndex:
+async def load_campaign_index(connection: Driver, campaign: IndexSettings | Campaign) -> CampaignIndex:
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
     (load_position,) = await fetch_rows(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
     columns = await fetch_arrays_on_driver(
         connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4"
     )
-    rule = selection_rule(campaign)
+    rule = campaign.rule
     if rule.reads_labels:
         labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
-    index = await asyncio.to_thread(rule.make_index, **columns, settings=selection_settings(campaign))
+    index = await asyncio.to_thread(rule.make_index, **columns, settings=campaign.selection_settings)
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
     segments = await load_segments(connection, campaign.id, size, systems) if size else None

@@ -20,13 +20,22 @@ async def checks_for_next_hit(
 
     Only chance decides, so annotators cannot predict the next check from the number of their HITs.
     """
-    campaign_index = cache.index_if_loaded(assignment.id) or await cache.load_current_index(connection, assignment)
+    campaign_index = cache.index_if_loaded(assignment.campaign_id) or await cache.load_current_index(
+        connection, assignment
+    )
     if (
         not PLATFORMS[assignment.platform].has_page
         or campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100
     ):
         return ()
-    return await checks.draw_unseen_checks(connection, assignment, assignment.annotator_id, campaign_index.rng)
+    return await checks.draw_unseen_checks(
+        connection,
+        assignment.campaign_id,
+        assignment.annotator_id,
+        design=assignment.design,
+        count=checks.checks_per_hit(assignment),
+        rng=campaign_index.rng,
+    )
 
 
 def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckItem]) -> int:
@@ -42,7 +51,7 @@ def insert_checks(
     A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers.
     The result is None if another revision has come meanwhile; then the caller must draw again.
     """
-    campaign_index, numbers = cache.index_if_loaded(assignment.id), [check.number for check in next_checks]
+    campaign_index, numbers = cache.index_if_loaded(assignment.campaign_id), [check.number for check in next_checks]
     if campaign_index is None:
         return None
     is_own_hit = not count_check_slots(assignment, next_checks)

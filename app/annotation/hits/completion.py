@@ -53,6 +53,8 @@ async def load_completion(connection: Driver, next_hit: NextHit) -> Completion |
 async def load_completion_for_outcome(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
-    return_settings = await fetch_first_row(connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.id}, Record)
+    return_settings = await fetch_first_row(
+        connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.campaign_id}, Record
+    )
     assert return_settings is not None  # noqa: S101  (the assignment was found in this campaign)
     return PLATFORMS[assignment.platform].build_completion(assignment.arrival, dict(return_settings), outcome)

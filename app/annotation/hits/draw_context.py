@@ -13,7 +13,6 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, OwnAnswerHistory
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.inference.preferences.implied_pairs import Implications
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
@@ -56,7 +55,7 @@ async def load_item_labels(connection: Driver, assignment: AssignmentState, camp
         rows = await fetch_rows(
             connection,
             SELECT_ITEM_LABELS,
-            {"campaign": assignment.id, "numbers": [*index.items_with_unread_labels]},
+            {"campaign": assignment.campaign_id, "numbers": [*index.items_with_unread_labels]},
             ItemLabels,
         )
         index.update_labels([row.number for row in rows], [row.labels for row in rows])
@@ -90,12 +89,16 @@ async def read_new_answers(connection: Driver, assignment: AssignmentState, own_
 
     An annotator who answers in two places at once may store an answer after one with a higher number.
     """
-    parameters = {"campaign": assignment.id, "annotator": assignment.annotator_id, "after": own_answers.last_seq}
+    parameters = {
+        "campaign": assignment.campaign_id,
+        "annotator": assignment.annotator_id,
+        "after": own_answers.last_seq,
+    }
     rows = await fetch_rows(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
     if len(rows) > MAX_ANSWERS_ON_EVENT_LOOP:
-        await asyncio.to_thread(add_own_answers, own_answers, rows, design_of(assignment))
+        await asyncio.to_thread(add_own_answers, own_answers, rows, assignment.design)
     else:
-        add_own_answers(own_answers, rows, design_of(assignment))
+        add_own_answers(own_answers, rows, assignment.design)
     return own_answers.answer_count >= assignment.hits_answered
 
 

@@ -13,7 +13,6 @@ from app.annotation.hits.draw_context import implied_pairs_filter, load_item_lab
 from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
 from app.annotation.hits.iteration_schedule import propose_planned_hit
 from app.database.session import Driver
-from app.selection.registry import selection_settings
 from app.selection.rule import Draw, PairFilter, union_for_reading
 
 
@@ -31,7 +30,7 @@ async def propose_hit(
 
     """
     campaign_index = cache.index_if_loaded(
-        assignment.id, chain(assignment.held or (), assignment.seen)
+        assignment.campaign_id, chain(assignment.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
         return await propose_planned_hit(connection, assignment, campaign_index, cache, now=now)
@@ -57,7 +56,7 @@ def draw_streaming_hit(
     if open_hits.nothing_left:
         return None
     # Items that this process is about to lease count as leased: a second request would only lose the race for them.
-    leases_pending = cache.pending_leases(assignment.id)
+    leases_pending = cache.pending_leases(assignment.campaign_id)
     full_items = open_hits.full_items_after(
         chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
     )
@@ -79,7 +78,7 @@ def draw_streaming_hit(
     if assignment.not_judged:
         full_items = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw(
-        selection_settings(assignment).items_per_hit - check_count,
+        assignment.selection_settings.items_per_hit - check_count,
         seen=seen,
         full=full_items,
         leading=leading_items,
@@ -117,7 +116,7 @@ def draw_systems_hit(
     )
     for _ in range(campaign_index.segments.systems):
         draw = campaign_index.index.draw(
-            selection_settings(assignment).items_per_hit,
+            assignment.selection_settings.items_per_hit,
             seen=exhausted_systems,
             full=full_items | skipped_leaders,
             leading=leading_items,
@@ -167,7 +166,7 @@ def choose_segment(
     output by others with a different one.
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    always_shown, settings = assignment.always_shown, selection_settings(assignment)
+    always_shown, settings = assignment.always_shown, assignment.selection_settings
     min_systems, systems = settings.min_items + len(always_shown), [*draw.items, *always_shown]
     segment = campaign_index.segments.pick_segment(
         systems,
@@ -228,7 +227,7 @@ def draw_distinct_outputs(
     The result is None only if no HIT with this leader is informative.
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
-    settings, required_systems = selection_settings(assignment), [leader, *assignment.always_shown]
+    settings, required_systems = assignment.selection_settings, [leader, *assignment.always_shown]
     min_systems = settings.min_items + len(assignment.always_shown)
     others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
     segment = campaign_index.segments.pick_segment(

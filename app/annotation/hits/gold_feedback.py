@@ -10,7 +10,6 @@ from app.annotation.hits.assignment import ServedCampaign
 from app.annotation.onboarding.training import answered_order, practice_value_text
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.registry import design_of
 from app.media.render_items import render_campaign_items
 from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback
 
@@ -57,7 +56,7 @@ async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_i
     if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
-    design, values = design_of(campaign), [row.value for row in rows]
+    design, values = campaign.design, [row.value for row in rows]
     feedbacks = feedback(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
     if not feedbacks or (feedbacks[-1].kind == "order" and len(feedbacks[-1].order) < 2):
         return None

@@ -22,7 +22,6 @@ from app.annotation.hits.hit_proposal import HitProposal, presentation_order, se
 from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.registry import selection_rule, selection_settings
 from app.selection.rule import Draw
 
 REPLACED_LEADER_REASON = "leader_is_gone", None  # reason and probability: the planned leader needs no more judgments
@@ -129,7 +128,7 @@ async def propose_planned_hit(
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
-        (row,) = await fetch_rows(connection, LOCK_ITERATION, {"campaign": assignment.id}, CurrentIteration)
+        (row,) = await fetch_rows(connection, LOCK_ITERATION, {"campaign": assignment.campaign_id}, CurrentIteration)
         current = row.iteration
         if current == iteration:
             current += 1
@@ -151,13 +150,13 @@ async def find_free_place(
     now: datetime,
 ) -> tuple[HitProposal | None, bool]:
     """Return the free place that suits this annotator best, and whether the iteration waits for no HIT."""
-    key = {"campaign": assignment.id, "iteration": iteration}
+    key = {"campaign": assignment.campaign_id, "iteration": iteration}
     preferences = {
         "wanted": assignment.judgments_per_item,
         "people": assignment.unjudged_people,
         "seen": list(seen_or_held_items(assignment)),
         "not_judged": assignment.not_judged or [],
-        "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.id)],
+        "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.campaign_id)],
     }
     place = await fetch_first_row(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
     if place is None:
@@ -167,7 +166,7 @@ async def find_free_place(
     items = [item for item in place.place_items if item not in barred]
     if not items:
         return None, False
-    if len(items) < min(max(2, assignment.fewest_items), selection_settings(assignment).items_per_hit):
+    if len(items) < min(max(2, assignment.fewest_items), assignment.selection_settings.items_per_hit):
         items = await add_companions(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
@@ -188,13 +187,13 @@ async def add_companions(
     iteration: int,
 ) -> list[int]:
     """Return the remaining items of a place, filled up with items that no open HIT and no other free place needs."""
-    key = {"campaign": assignment.id}
+    key = {"campaign": assignment.campaign_id}
     reserved_items = [
         *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, key, CountedItem),
         *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}, CountedItem),
     ]
     draw = campaign_index.index.draw(
-        selection_settings(assignment).items_per_hit,
+        assignment.selection_settings.items_per_hit,
         seen=seen_or_held_items(assignment),
         full=campaign_index.index.full_items(Counter(row.item for row in reserved_items)).union(
             assignment.not_judged or ()
@@ -220,7 +219,9 @@ async def store_iteration_plan(
         judgments,
         [
             row.item
-            for row in await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.id}, CountedItem)
+            for row in await fetch_rows(
+                connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.campaign_id}, CountedItem
+            )
         ],
         1,
     )
@@ -232,9 +233,9 @@ async def store_iteration_plan(
         return False
     document = json.dumps([asdict(draw) for draw in planned_hits])
     await execute_statement(
-        connection, STORE_PLAN, {"campaign": assignment.id, "iteration": iteration, "plans": document}
+        connection, STORE_PLAN, {"campaign": assignment.campaign_id, "iteration": iteration, "plans": document}
     )
-    await execute_statement(connection, SET_ITERATION, {"campaign": assignment.id, "iteration": iteration})
+    await execute_statement(connection, SET_ITERATION, {"campaign": assignment.campaign_id, "iteration": iteration})
     return True
 
 
@@ -247,6 +248,6 @@ def draw_iteration_hits(
 ) -> list[Draw]:
     """Return the HITs of one iteration. The seed and the iteration's number decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
-    return selection_rule(assignment).plan_iteration(
-        score, variance, judgments, selection_settings(assignment), iteration=iteration, rng=rng
+    return assignment.rule.plan_iteration(
+        score, variance, judgments, assignment.selection_settings, iteration=iteration, rng=rng
     )

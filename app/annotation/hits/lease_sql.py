@@ -359,7 +359,7 @@ async def lease_hit(
     `connection` must not be in a transaction: a rollback would drop the lease function, and later calls would miss it.
     """
     parameters = LeaseParameters(
-        campaign=assignment.id,
+        campaign=assignment.campaign_id,
         hit=0,
         annotator=assignment.annotator_id,
         assignment=assignment.assignment_id,
@@ -400,7 +400,7 @@ async def renew_lease(
     The HIT may then share its leader with a newer one: values that were entered are worth more than a distinct leader.
     """
     parameters = RenewalParameters(
-        campaign=assignment.id,
+        campaign=assignment.campaign_id,
         hit=assignment.hit_id,
         annotator=assignment.annotator_id,
         assignment=assignment.assignment_id,
@@ -417,7 +417,7 @@ async def renew_lease(
         lease_minutes=lease_minutes(assignment, visitor),
     )
     async with connection.transaction():
-        await lock_revision(connection, assignment.id)
+        await lock_revision(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         row = await fetch_first_row(connection, RENEW_LEASE, parameters, RenewedLease)

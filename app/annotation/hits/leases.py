@@ -213,10 +213,10 @@ async def lease_new_hit(
             return None
     if proposal.leader is None:  # a HIT of checks, which reserves no items
         return await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
-    with cache.reserve_items(assignment.id, proposal.leader, proposal.items, proposal.segment):
+    with cache.reserve_items(assignment.campaign_id, proposal.leader, proposal.items, proposal.segment):
         leased_hit = await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
     if leased_hit is not None:
-        cache.record_lease(assignment.id, proposal.leader, proposal.items, proposal.segment)
+        cache.record_lease(assignment.campaign_id, proposal.leader, proposal.items, proposal.segment)
     return leased_hit
 
 
@@ -226,7 +226,9 @@ async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, no
         return await release_lease(connection, assignment, closed_reason(assignment) or "held", now=now)
     if reason := closed_reason(assignment):
         return NextHit(assignment, reason=reason)
-    visit = await visit_progress.load_visit_and_admit(connection, AssignmentId(assignment.id, assignment.assignment_id))
+    visit = await visit_progress.load_visit_and_admit(
+        connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
+    )
     return NextHit(assignment, reason="visit") if visit.next_step else None
 
 
@@ -250,7 +252,7 @@ async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None
     # Another request of this visit may have got a HIT meanwhile. Then the visit continues with that one.
     with suppress(UniqueViolationError):
         parameters = {
-            "campaign": assignment.id,
+            "campaign": assignment.campaign_id,
             "assignment": assignment.assignment_id,
             "annotator": assignment.annotator_id,
         }
@@ -261,7 +263,7 @@ async def release_lease(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
-    await execute_statement(connection, END_LEASE, {"campaign": assignment.id, "hit": assignment.hit_id})
+    await execute_statement(connection, END_LEASE, {"campaign": assignment.campaign_id, "hit": assignment.hit_id})
     return await refuse_hit(connection, assignment, reason, now=now)
 
 
@@ -304,7 +306,7 @@ async def resume_held_hit(
     """
     items = distinct_items(assignment.hit_items, assignment.hit_shown_as)
     parameters = HeldHitParameters(
-        campaign=assignment.id,
+        campaign=assignment.campaign_id,
         hit=assignment.hit_id,
         items=assignment.hit_items,
         shown=items,
@@ -327,7 +329,7 @@ async def resume_held_hit(
     page_items = items, row.ids, row.texts
     if assignment.has_checks:
         page_items = check_placement.items_with_checks(
-            *page_items, *await load_checks_of_hit(connection, assignment.id, assignment.hit_id)
+            *page_items, *await load_checks_of_hit(connection, assignment.campaign_id, assignment.hit_id)
         )
     draft = draft_by_position(assignment.draft or {}, page_items[0])
     return NextHit(
@@ -366,7 +368,7 @@ async def lease_proposal(
 
 def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
     """Return whether this annotator gets no HIT after the present one, as far as this process knows."""
-    assignment, campaign_index = next_hit.assignment, cache.indexes.get(next_hit.assignment.id)
+    assignment, campaign_index = next_hit.assignment, cache.indexes.get(next_hit.assignment.campaign_id)
     if assignment.one_hit or assignment.hits_answered + 1 == assignment.hits_per_annotator:
         return True
     if next_hit.hit is None or campaign_index is None:
@@ -380,6 +382,6 @@ async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: No
         await execute_statement(
             connection,
             COMPLETE_ASSIGNMENT,
-            {"campaign": assignment.id, "assignment": assignment.assignment_id, "now": now},
+            {"campaign": assignment.campaign_id, "assignment": assignment.assignment_id, "now": now},
         )
     return refusal

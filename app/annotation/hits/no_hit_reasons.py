@@ -15,7 +15,6 @@ from app.annotation.hits.hit_proposal import items_never_repeated
 from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.registry import selection_settings
 
 NoHitReason = Literal[
     "not_open",
@@ -76,7 +75,7 @@ async def find_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
     """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
-    campaign_index = cache.indexes.get(assignment.id)
+    campaign_index = cache.indexes.get(assignment.campaign_id)
     is_all_implied = campaign_index is not None and has_only_implied_pairs(assignment, campaign_index)
     if (
         campaign_index is not None
@@ -86,14 +85,14 @@ async def find_no_hit_reason(
     ):
         return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
     parameters = {
-        "campaign": assignment.id,
+        "campaign": assignment.campaign_id,
         "wanted": assignment.judgments_per_item,
         "people": assignment.unjudged_people,
         "always": assignment.always_shown,
     }
     open_items = {row.number for row in await fetch_rows(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
     if len(open_items) < assignment.fewest_items:
-        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.id, "now": now})
+        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
         return "all_done"
     if assignment.segment_count:
         return await find_no_systems_reason(connection, assignment, campaign_index, open_items, now=now)
@@ -117,12 +116,12 @@ async def find_no_systems_reason(
     segments = campaign_index.segments if campaign_index is not None else None
     if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
         return "wait"
-    settings, always_shown = selection_settings(assignment), assignment.always_shown
+    settings, always_shown = assignment.selection_settings, assignment.always_shown
     if segments.can_compare(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
-    key = {"campaign": assignment.id, "revision": assignment.revision, "now": now}
+    key = {"campaign": assignment.campaign_id, "revision": assignment.revision, "now": now}
     await execute_statement(connection, FINISH_INCOMPARABLE, key)
     return "all_done"
 
@@ -139,4 +138,4 @@ async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool
     """Return whether only other annotators could continue the plan, and none of them holds a HIT."""
     if assignment.selection != "iterations":
         return False
-    return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.id}, Record) is None
+    return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.campaign_id}, Record) is None

@@ -93,7 +93,7 @@ async def find_or_create_program_assignment(
 
 async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
     """Return the refusal for a program's annotator without consent, the only onboarding step for such annotators."""
-    visit = await visit_progress.load_visit(connection, AssignmentId(assignment.id, assignment.assignment_id))
+    visit = await visit_progress.load_visit(connection, AssignmentId(assignment.campaign_id, assignment.assignment_id))
     return Conflict(
         "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
         "send their answer.",

@@ -5,13 +5,13 @@ An answer without remarks needs no extra statement.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import text
 
 from app.annotation.platforms.programs import API_PLATFORM
 from app.database.alerts import raise_alert
-from app.database.session import Driver, Record, fetch_first_row, fetch_rows, row_columns_sql
+from app.database.session import Driver, Record, fetch_rows, row_columns_sql
 from app.designs.answer import Answer
 from app.designs.item_names import ItemName
 from app.designs.remarks import (
@@ -91,9 +91,7 @@ async def filter_offered_remarks(
     """
     if not answer.remarks:
         return answer
-    offered_remarks = await fetch_first_row(
-        connection, SELECT_OFFERED_REMARKS, {"campaign": campaign_id}, OfferedRemarks
-    )
+    (offered_remarks,) = await fetch_rows(connection, SELECT_OFFERED_REMARKS, {"campaign": campaign_id}, OfferedRemarks)
     if answer.source == API_PLATFORM.name:
         refuse_unoffered_remarks(offered_remarks, answer.remarks)
     stored_names = {str(check.shown_number): f"{CHECK_REMARK_PREFIX}{check.check_number}" for check in placed_checks}
@@ -103,10 +101,12 @@ async def filter_offered_remarks(
     )
 
 
-def copy_remarks_to_shared_outputs(remarks: Mapping[str, Remark], hit: Any) -> dict[str, Remark]:
+def copy_remarks_to_shared_outputs(
+    remarks: Mapping[str, Remark], items: Sequence[int], shown_as: Sequence[int]
+) -> dict[str, Remark]:
     """Return remarks with those on an output copied to every system that has the same output."""
     hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
-    return hit_remark | spread_to_same_outputs(remarks, map(str, hit.hit_items), map(str, hit.shown_as))
+    return hit_remark | spread_to_same_outputs(remarks, map(str, items), map(str, shown_as))
 
 
 def remarks_by_page_name(

@@ -34,20 +34,14 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.designs.answer import Answer, Form
-from app.designs.criteria import (
-    Submission,
-    criterion_number,
-    criterion_view,
-    criterion_views,
-    parse_criterion_answer,
-    split_submission,
-)
+from app.designs.criteria import AskedCampaign, Criterion, LearningCampaign, Submission, split_submission
+from app.designs.criteria_settings import CriterionSettings
 from app.errors import Gone, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck, presented_numbers
 from app.record import law_storage, unjudged
 from app.record.bulk_update import LOCK_ITEM_POSTERIORS
-from app.record.campaign_law import law_hits, law_of, law_parameters
+from app.record.campaign_law import law_hits
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
@@ -76,9 +70,9 @@ def close_hit_sql(condition: str) -> str:
     )
     SELECT closed.items AS hit_items, closed.segment, closed.shown_as, closed.annotator_id,
            closed.expires_at,
-           c.id AS campaign_id, c.revision, c.design, c.design_settings, c.update_law, c.gamma, c.epsilon,
-           c.tie_margin_points, c.criteria, c.seed, c.judgments_per_item, c.always_shown, c.cannot_be_judged,
-           c.unjudged_reasons, c.unjudged_people, c.has_checks,
+           c.id AS campaign_id, c.revision, c.design AS design_name, c.design_settings, c.update_law, c.gamma,
+           c.epsilon, c.tie_margin_points, c.criteria AS criteria_settings, c.seed, c.judgments_per_item,
+           c.always_shown, c.cannot_be_judged, c.unjudged_reasons, c.unjudged_people, c.has_checks,
            c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
@@ -130,7 +124,20 @@ STORE_RESPONSE = text(f"""
 """)
 
 
-class ClosedHit(Record):
+class AnswerableHit(AskedCampaign):
+    """A HIT with an answer, and its campaign as far as the format of answers goes.
+
+    Attributes:
+        hit_items: Its items. If they are systems that share outputs, some are not shown.
+        shown_as: For each of the items the one that it is shown as, None if the items are shown themselves.
+
+    """
+
+    hit_items: list[int]
+    shown_as: list[int] | None
+
+
+class ClosedHit(AnswerableHit, LearningCampaign, Record):
     """A HIT that was just closed, with its campaign and the locked posteriors of its items by the first criterion.
 
     `states` and `judgments` are in the order of `numbers`. `left_out` is true if the annotator is excluded.
@@ -143,13 +150,13 @@ class ClosedHit(Record):
     expires_at: datetime
     campaign_id: int
     revision: int
-    design: str
+    design_name: str
     design_settings: dict[str, Any]
     update_law: str
     gamma: float
     epsilon: float
     tie_margin_points: int
-    criteria: list[dict[str, Any]]
+    criteria_settings: list[CriterionSettings]
     seed: int
     judgments_per_item: int
     always_shown: list[int]
@@ -371,10 +378,12 @@ async def store_submitted_answer(
     return AnswerReceipt(key.hit, stored.seq)
 
 
-def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[PlacedCheck]) -> tuple[Answer, list[float]]:
+def split_checks(
+    hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
+) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
     (part,) = split_submission(submitted, hit)
-    answer, values = parse_criterion_answer(hit, part, presented_numbers(hit.hit_items, placed_checks))
+    answer, values = hit.criteria[0].parse_answer(part, presented_numbers(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
     unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
@@ -386,22 +395,26 @@ def split_checks(hit: Any, submitted: Submission, placed_checks: Sequence[Placed
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
-def parse_hit_answers(hit: Any, submitted: Submission) -> list[tuple[Answer, list[float]]]:
+def parse_hit_answers(hit: AnswerableHit, submitted: Submission) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
-    parts = zip(criterion_views(hit), split_submission(submitted, hit), strict=True)
+    parts = split_submission(submitted, hit)
     if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
         return [(submitted, [])]
-    return [parse_answer_by_view(view, part) for view, part in parts]
+    return [parse_criterion_answer(criterion, part) for criterion, part in zip(hit.criteria, parts, strict=True)]
 
 
-def parse_answer_by_view(hit: Any, submitted: Answer | Form) -> tuple[Answer, list[float]]:
-    """Return the answer and the values of the HIT's items, for one criterion (`hit` is the view of that criterion)."""
+def parse_criterion_answer(criterion: Criterion[AnswerableHit], submitted: Answer | Form) -> tuple[Answer, list[float]]:
+    """Return the answer and the values of the HIT's items, by one criterion. Raises `Invalid`."""
+    hit = criterion.campaign
     shown = distinct_items(hit.hit_items, hit.shown_as)
-    answer, values = parse_criterion_answer(hit, submitted, shown)
+    answer, values = criterion.parse_answer(submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:
-        unjudged = spread_to_same_outputs(answer.unjudged, hit.hit_items, hit.shown_as)
-        answer = replace(answer, unjudged=unjudged, remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit))
+        answer = replace(
+            answer,
+            unjudged=spread_to_same_outputs(answer.unjudged, hit.hit_items, hit.shown_as),
+            remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit.hit_items, hit.shown_as),
+        )
     return answer, values_for_all_items(shown_values, hit.hit_items, hit.shown_as)
 
 
@@ -414,13 +427,13 @@ async def update_first_criterion(connection: Driver, hit: ClosedHit, response: R
         LeaseExpired: There is a new revision, so posteriors of the earlier one may be gone.
 
     """
-    first_view = criterion_view(hit, 0)
-    revision, law = Revision(hit.campaign_id, hit.revision), law_of(first_view)
+    first = hit.criteria[0]
+    revision, law = Revision(hit.campaign_id, hit.revision), first.law
     if len(hit.numbers) < len(hit.hit_items) or (law.layout and not await is_current_revision(connection, revision)):
         raise LeaseExpired
     law_runner = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_runner.apply_hits(law_hits(first_view, [response]), law_parameters(first_view))
+        await law_runner.apply_hits(law_hits(first, [response]), first.law_parameters)
     return await law_runner.save()
 
 
@@ -428,13 +441,13 @@ async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: S
     """Update the posteriors by the criteria after the first, for an answer that was just stored."""
     if hit.left_out:
         return
-    for view, response in list(zip(criterion_views(hit), responses, strict=True))[1:]:
-        revision = Revision(hit.campaign_id, hit.revision, criterion_number(view))
+    for criterion, response in list(zip(hit.criteria, responses, strict=True))[1:]:
+        revision = Revision(hit.campaign_id, hit.revision, criterion.number)
         rows = await fetch_rows(
             connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
         )
-        law_runner = LawRunner(connection, revision, law_of(view), {row.subject: row.state for row in rows})
-        await law_runner.apply_hits(law_hits(view, [response]), law_parameters(view))
+        law_runner = LawRunner(connection, revision, criterion.law, {row.subject: row.state for row in rows})
+        await law_runner.apply_hits(law_hits(criterion, [response]), criterion.law_parameters)
         await execute_statement(connection, UPDATE_POSTERIORS, await law_runner.save())
 
 

@@ -26,12 +26,12 @@ from app.annotation.hits.lease_sql import (
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
-from app.annotation.hits.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
+from app.annotation.hits.submission import AnswerableHit, AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
-from app.designs.criteria import Submission, criterion_field_prefix, criterion_views
+from app.designs.criteria import AskedCampaign, Submission
+from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
-from app.designs.registry import design_of
 from app.designs.remarks import REMARKS_KEY as REMARKS
 from app.designs.remarks import remark_form_fields
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
@@ -46,12 +46,12 @@ WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
 ANSWERABLE_STATUSES = ("running", "paused")  # of campaigns that accept answers
 
 
-class AnswerFormatColumns(Record):
+class AnswerFormatColumns(AskedCampaign, Record):
     """Columns of a campaign that determine the format of an answer."""
 
-    design: str
+    design_name: str
     design_settings: dict[str, Any]
-    criteria: list[dict[str, Any]]
+    criteria_settings: list[CriterionSettings]
     seed: int
     always_shown: list[int]
     cannot_be_judged: bool
@@ -59,7 +59,7 @@ class AnswerFormatColumns(Record):
     has_checks: bool
 
 
-class LastAnswer(AnswerFormatColumns):
+class LastAnswer(AnswerableHit, AnswerFormatColumns):
     """Newest answer of an annotator, with its HIT and campaign, and the number of changes so far."""
 
     id: int
@@ -74,9 +74,11 @@ class LastAnswer(AnswerFormatColumns):
     changes: int
 
 
+ANSWER_FORMAT_COLUMNS = row_columns_sql(AnswerFormatColumns, "c", design_name="design", criteria_settings="criteria")
+
 # No row if the annotator is blocked, the answer was imported, or a researcher excluded it.
 SELECT_LAST_ANSWER = text(f"""
-    SELECT c.id, {row_columns_sql(AnswerFormatColumns, "c")}, a.id AS annotator_id, h.id AS hit_id,
+    SELECT c.id, {ANSWER_FORMAT_COLUMNS}, a.id AS annotator_id, h.id AS hit_id,
            h.items AS hit_items, h.segment, h.shown_as, r.seq, r.values AS answer_values, r.extra,
            (SELECT count(*) - 1 FROM responses o WHERE o.campaign_id = r.campaign_id AND o.hit_id = r.hit_id) AS changes
     FROM assignments s
@@ -225,14 +227,15 @@ def answer_form_fields(
     """
     fields: dict[str, str] = {}
     count = len(last_answer.hit_items)
-    for number, view in enumerate(criterion_views(last_answer)):
-        criterion_values = last_answer.answer_values[number * count : (number + 1) * count]
+    for criterion in last_answer.criteria:
+        start = criterion.number * count
+        criterion_values = last_answer.answer_values[start : start + count]
         shown_values = dict(zip(last_answer.hit_items, criterion_values, strict=True)) | {**check_values}
         values: dict[int, float] = {
             names[item]: shown_values[item] for item in names if not math.isnan(shown_values[item])
         }
-        criterion_fields = design_of(view).form_fields(values)
-        fields.update({f"{criterion_field_prefix(view)}{name}": value for name, value in criterion_fields.items()})
+        criterion_fields = criterion.design.form_fields(values)
+        fields.update({f"{criterion.field_prefix}{name}": value for name, value in criterion_fields.items()})
     return fields
 
 

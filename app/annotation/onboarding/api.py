@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import require_program
 from app.annotation.onboarding import personal_links
 from app.database.audit_log import log_change
-from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
+from app.record.campaign import load_campaign_by_slug
 
 router = APIRouter(
     prefix="/api/v1/campaigns/{slug}/people",

@@ -12,7 +12,6 @@ from starlette.datastructures import UploadFile
 from app.accounts.guards import require_researcher
 from app.annotation.onboarding import personal_links
 from app.database.audit_log import log_change
-from app.database.campaign import load_campaign_for_page
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
     AppSettings,
@@ -24,6 +23,7 @@ from app.http.dependencies import (
     request_base_url,
 )
 from app.http.paging import Page
+from app.record.campaign import load_campaign_for_page
 from app.text.spreadsheets import guard_against_formula
 from app.uploads import ReadOptions, can_be_read
 

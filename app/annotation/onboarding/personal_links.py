@@ -13,6 +13,7 @@ from app.annotation.platforms.personal import PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.database.audit_log import log_change
 from app.database.session import Driver, Record, fetch_first_row
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
 from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
 
@@ -102,7 +103,7 @@ def read_person_names(
 
 
 async def create_personal_links(
-    connection: AsyncConnection, campaign: Row[Any], names: Iterable[str], *, now: datetime
+    connection: AsyncConnection, campaign: Campaign, names: Iterable[str], *, now: datetime
 ) -> int:
     """Create a link for each person who has none yet, and return how many were created.
 

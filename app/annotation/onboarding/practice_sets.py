@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.designs.answer import Form
-from app.designs.criteria import criterion_views, parse_criterion_answer, split_submission
+from app.designs.criteria import AskedCampaign, split_submission
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
-from app.designs.registry import design_of
 from app.errors import Invalid, join_names, pluralize
 from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback, parse_expected_cells
 from app.uploads import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
@@ -69,7 +69,7 @@ class GradedSet(NamedTuple):
         return sum(item_feedback.met for part in self.feedback for item_feedback in part)
 
 
-def parse_practice_sets(table: str, campaign: Any) -> list[tuple[PracticeItem, ...]]:
+def parse_practice_sets(table: str, practice_format: "PracticeFormat") -> list[tuple[PracticeItem, ...]]:
     """Return the practice sets of a table.
 
     Its columns are `text`, `expected`, `tolerance`, `explanation` and `set`; only `text` is required. Adjacent rows
@@ -83,7 +83,7 @@ def parse_practice_sets(table: str, campaign: Any) -> list[tuple[PracticeItem, .
     """
     if not table.strip():
         return []
-    return [*parse_practice_table(table, PracticeFormat.from_campaign(campaign))]
+    return [*parse_practice_table(table, practice_format)]
 
 
 class PracticeFormat(NamedTuple):
@@ -93,10 +93,9 @@ class PracticeFormat(NamedTuple):
     items_per_hit: int
 
     @classmethod
-    def from_campaign(cls, campaign: Any) -> "PracticeFormat":
-        views = criterion_views(campaign)
-        designs = [(view.criterion_name if campaign.criteria else "", design_of(view)) for view in views]
-        return cls(tuple(designs), campaign.items_per_hit)
+    def from_settings(cls, settings: VisitAndAnswerSettings) -> "PracticeFormat":
+        designs = [(criterion.name, criterion.design) for criterion in settings.criteria]
+        return cls(tuple(designs), settings.items_per_hit)
 
 
 @lru_cache(maxsize=64)
@@ -179,23 +178,23 @@ def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design:
     return parse_expected_cells(design, expected_text, tolerance)
 
 
-def grade_practice_form(campaign: Any, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
+def grade_practice_form(settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(criterion_views(campaign), split_submission(Form(form, "form"), campaign), strict=True)
+    parts = zip(settings.criteria, split_submission(Form(form, "form"), settings), strict=True)
     return grade_practice_values(
-        campaign, items, [parse_criterion_answer(view, part, numbers)[1] for view, part in parts]
+        settings, items, [criterion.parse_answer(part, numbers)[1] for criterion, part in parts]
     )
 
 
 def grade_practice_values(
-    campaign: Any, items: Sequence[PracticeItem], values: Sequence[Sequence[float | None]]
+    settings: AskedCampaign, items: Sequence[PracticeItem], values: Sequence[Sequence[float | None]]
 ) -> GradedSet:
     """Return the graded answer of stored values."""
     values_with_nan = [[math.nan if value is None else value for value in row] for row in values]
     feedback_by_criterion = [
-        feedback(design_of(view), [item.expected[number] for item in items], values_with_nan[number])
-        for number, view in enumerate(criterion_views(campaign))
+        feedback(criterion.design, [item.expected[number] for item in items], values_with_nan[number])
+        for number, criterion in enumerate(settings.criteria)
     ]
     return GradedSet(
         [[None if math.isnan(value) else value for value in row] for row in values_with_nan], feedback_by_criterion

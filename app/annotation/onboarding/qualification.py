@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.annotation.onboarding.practice_sets import grade_practice_form, parse_practice_sets
+from app.annotation.onboarding.practice_sets import PracticeFormat, grade_practice_form, parse_practice_sets
+from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
 
@@ -31,13 +32,13 @@ class QualificationProgress(NamedTuple):
     is_good_enough: bool
 
 
-def has_qualification(settings: Any, platform: Platform) -> bool:
+def has_qualification(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.qualification) and platform.has_page
 
 
-def qualification_progress(settings: Any, history: VisitHistory) -> QualificationProgress:
+def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHistory) -> QualificationProgress:
     """Return the state of the test, from the parts of the last try."""
-    set_count = len(parse_practice_sets(settings.qualification, settings))
+    set_count = len(parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings)))
     parts: list[Mapping[str, Any]] = []
     earlier_tries = 0
     for result in history.results_of_step(QUALIFICATION_STEP):
@@ -63,18 +64,20 @@ def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
 
 
-def reaches_pass_mark(settings: Any, met_count: int, expected_count: int) -> bool:
+def reaches_pass_mark(settings: VisitAndAnswerSettings, met_count: int, expected_count: int) -> bool:
     """Return whether the pass mark is reached, computed in integers so that 8 of 10 is exactly 80 percent."""
     percent: int = settings.pass_percent
     return 100 * met_count >= percent * expected_count
 
 
-def has_qualified(settings: Any, history: VisitHistory) -> bool:
+def has_qualified(settings: VisitAndAnswerSettings, history: VisitHistory) -> bool:
     """Return whether the annotator has passed the test, or has worked, which only qualified annotators can."""
     return history.has_worked or qualification_progress(settings, history).is_good_enough
 
 
-def parse_qualification_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
+def parse_qualification_form(
+    form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
+) -> StepResult | None:
     """Return the graded answer, or the start of another try if one is left; None for a form of an earlier page."""
     result_count, progress = history.count_step_results(QUALIFICATION_STEP), qualification_progress(settings, history)
     if form.get("hit") != str(result_count) or (
@@ -83,7 +86,7 @@ def parse_qualification_form(form: Mapping[str, str], settings: Any, history: Vi
         return None
     if progress.is_finished:
         return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", {"again": True})
-    sets = parse_practice_sets(settings.qualification, settings)
+    sets = parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings))
     graded_set = grade_practice_form(settings, sets[progress.set_index], form)
     details = {
         "set": progress.set_index,
@@ -100,9 +103,12 @@ def parse_qualification_form(form: Mapping[str, str], settings: Any, history: Vi
     return StepResult(QUALIFICATION_STEP, result_count + 1, "passed" if has_passed else "failed", details)
 
 
-def qualification_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
+def qualification_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
     """Return the set to do next, or the result of the test."""
-    sets, progress = parse_practice_sets(settings.qualification, settings), qualification_progress(settings, history)
+    sets, progress = (
+        parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings)),
+        qualification_progress(settings, history),
+    )
     items = sets[min(progress.set_index, len(sets) - 1)]
     context = {"texts": [item.shown for item in items], "at": progress.set_index + 1, "count": len(sets)}
     context |= {

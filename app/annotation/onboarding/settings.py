@@ -1,10 +1,12 @@
 """Settings of a campaign for onboarding."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, field_validator
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.designs.criteria import AskedCampaign
+from app.designs.criteria_settings import CriterionSettings
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 
 MAX_TABLE_CHARACTERS = 100_000
@@ -83,3 +85,19 @@ class VisitSettings(InputModel):
     def check_question_lines(cls, questions: list[str]) -> list[str]:
         parse_question_lines(questions)
         return questions
+
+
+class VisitAndAnswerSettings(AskedCampaign, VisitSettings):
+    """Onboarding settings of a campaign, and those by which answers to practice sets are parsed."""
+
+    design_name: str
+    design_settings: dict[str, Any]
+    criteria_settings: list[CriterionSettings]
+    seed: int
+    items_per_hit: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+
+
+# Columns of the settings that have another name there.
+COLUMN_BY_ANSWERING_SETTING = {"design_name": "design", "criteria_settings": "criteria"}

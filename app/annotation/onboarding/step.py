@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.platforms.platform import Platform
 
 StepOutcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
@@ -60,7 +60,7 @@ def empty_step_context(_settings: VisitSettings, _history: VisitHistory) -> dict
 class VisitStep:
     """Step of the onboarding; its page is `templates/visit/NAME.html`.
 
-    All functions get the settings of the visit together with `ANSWERING_SETTINGS`, and the annotator's history.
+    All functions get the settings of the visit and the annotator's history.
 
     Attributes:
         name: Name of the step.
@@ -75,6 +75,6 @@ class VisitStep:
 
     name: str
     is_required: Callable[[VisitSettings, Platform], bool]
-    is_passed: Callable[[VisitSettings, VisitHistory], bool]
-    parse_form: Callable[[Mapping[str, str], VisitSettings, VisitHistory], StepResult | None]
-    page_context: Callable[[VisitSettings, VisitHistory], dict[str, Any]] = empty_step_context
+    is_passed: Callable[[VisitAndAnswerSettings, VisitHistory], bool]
+    parse_form: Callable[[Mapping[str, str], VisitAndAnswerSettings, VisitHistory], StepResult | None]
+    page_context: Callable[[VisitAndAnswerSettings, VisitHistory], dict[str, Any]] = empty_step_context

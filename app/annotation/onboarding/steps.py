@@ -1,7 +1,7 @@
 """Onboarding steps in their order. To add one, add a module with a `STEP`, its page, and one line here."""
 
 from app.annotation.onboarding import consent, qualification, questions, training, welcome
-from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS
@@ -15,7 +15,7 @@ VISIT_STEPS: tuple[VisitStep, ...] = (
 )
 
 
-def find_next_step(settings: VisitSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
+def find_next_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
     """Return the first step that an annotator from this platform has not passed; None if they may work."""
     return next(
         (

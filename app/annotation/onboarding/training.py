@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from app.annotation.onboarding.practice_sets import (
     GradedSet,
+    PracticeFormat,
     PracticeItem,
     grade_practice_form,
     grade_practice_values,
     parse_practice_sets,
 )
+from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
-from app.designs.criteria import criterion_views
 from app.designs.design import Design
-from app.designs.registry import design_of
 from app.errors import Conflict
 from app.quality.expected_answers import Feedback
 
@@ -22,7 +22,7 @@ TRAINING_STEP = "training"
 MAX_TRIES_PER_TRAINING_SET = 100
 
 
-def has_training(settings: Any, platform: Platform) -> bool:
+def has_training(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.training) and platform.has_page
 
 
@@ -62,14 +62,16 @@ def training_progress(history: VisitHistory) -> TrainingProgress:
     return TrainingProgress(last["set"], None, tries)
 
 
-def has_finished_training(settings: Any, history: VisitHistory) -> bool:
+def has_finished_training(settings: VisitAndAnswerSettings, history: VisitHistory) -> bool:
     """Return whether the annotator has finished the training, or has worked already."""
     return history.has_worked or training_progress(history).set_index >= len(
-        parse_practice_sets(settings.training, settings)
+        parse_practice_sets(settings.training, PracticeFormat.from_settings(settings))
     )
 
 
-def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHistory) -> StepResult | None:
+def parse_training_form(
+    form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
+) -> StepResult | None:
     """Return the graded answer, or that the annotator has read the explanations; None for a form of an earlier page.
 
     Raises:
@@ -84,7 +86,7 @@ def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHi
             "You have tried this set many times, so the training ends here for you. Thank you for trying.",
             code="training_over",
         )
-    sets = parse_practice_sets(settings.training, settings)
+    sets = parse_practice_sets(settings.training, PracticeFormat.from_settings(settings))
     if progress.unread_answer is not None:
         last = progress.set_index + 1 == len(sets) and progress.unread_answer["met"] == progress.unread_answer["of"]
         return StepResult(TRAINING_STEP, result_count + 1, "passed" if last else "taken", {"seen": True})
@@ -99,9 +101,12 @@ def parse_training_form(form: Mapping[str, str], settings: Any, history: VisitHi
     return StepResult(TRAINING_STEP, result_count + 1, "taken", details)
 
 
-def training_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
+def training_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
     """Return the set to do next, or the feedback on its answer."""
-    sets, progress = parse_practice_sets(settings.training, settings), training_progress(history)
+    sets, progress = (
+        parse_practice_sets(settings.training, PracticeFormat.from_settings(settings)),
+        training_progress(history),
+    )
     set_index = min(progress.set_index, len(sets) - 1)
     context = {"texts": [item.shown for item in sets[set_index]], "at": set_index + 1, "count": len(sets)}
     context |= {
@@ -118,13 +123,14 @@ def training_context(settings: Any, history: VisitHistory) -> dict[str, Any]:
     }
 
 
-def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], graded_set: GradedSet) -> dict[str, Any]:
+def training_feedback_context(
+    settings: VisitAndAnswerSettings, items: tuple[PracticeItem, ...], graded_set: GradedSet
+) -> dict[str, Any]:
     """Return the given and the expected answers of each item, and of their order, by each criterion."""
     lines_by_item: list[list[dict[str, Any]]] = [[] for _ in items]
     orders: list[dict[str, Any]] = []
-    for number, view in enumerate(criterion_views(settings)):
-        design, values = design_of(view), graded_set.values[number]
-        name = view.criterion_name if settings.criteria else ""
+    for number, criterion in enumerate(settings.criteria):
+        name, design, values = criterion.name, criterion.design, graded_set.values[number]
         item_feedback = [feedback for feedback in graded_set.feedback[number] if feedback.kind != "order"]
         feedback_by_position = {feedback.position: feedback for feedback in item_feedback}
         for place, value in enumerate(values if design.value_kind != "order" else ()):
@@ -140,7 +146,7 @@ def training_feedback_context(settings: Any, items: tuple[PracticeItem, ...], gr
             for feedback in graded_set.feedback[number]
             if feedback.kind == "order"
         ]
-    context = {"items": lines_by_item, "orders": orders, "calls": design_of(settings).item_naming}
+    context = {"items": lines_by_item, "orders": orders, "calls": settings.design.item_naming}
     return context | {"explanations": [item.explanation for item in items]}
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sqlalchemy import text
 
-from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepOutcome, StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
@@ -16,9 +16,9 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver, Record, execute_statement, fetch_first_row
 from app.errors import NotFound
 
-# Other settings of the campaign that steps read, to parse answers to practice sets.
-ANSWERING_SETTINGS = ("design", "design_settings", "criteria", "items_per_hit", "cannot_be_judged", "unjudged_reasons")
-VISIT_SETTINGS_COLUMNS = ", ".join(f"c.{name}" for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS))
+VISIT_SETTINGS_COLUMNS = ", ".join(
+    f"c.{COLUMN_BY_ANSWERING_SETTING.get(name, name)} AS {name}" for name in VisitAndAnswerSettings.model_fields
+)
 
 # Limit on the results read of a repeated step: more than any set or test has parts. With it, the cost of the next page
 # does not grow with the number of earlier tries.
@@ -57,17 +57,6 @@ ADMIT_ANNOTATOR = text("""
 """)
 
 
-class VisitAndAnswerSettings(VisitSettings):
-    """Onboarding settings of a campaign, and those that determine the format of answers."""
-
-    design: str
-    design_settings: dict[str, Any]
-    criteria: list[dict[str, Any]]
-    items_per_hit: int
-    cannot_be_judged: bool
-    unjudged_reasons: list[str]
-
-
 class VisitedCampaign(Record):
     """A campaign with its onboarding settings."""
 
@@ -75,10 +64,10 @@ class VisitedCampaign(Record):
     visit_version: int
 
     @property
-    def settings(self) -> VisitSettings:
-        """Onboarding settings with `ANSWERING_SETTINGS`, not validated again: they were when they were stored."""
+    def settings(self) -> VisitAndAnswerSettings:
+        """The settings, not validated again: they were when they were stored."""
         return VisitAndAnswerSettings.model_construct(
-            **{name: self[name] for name in (*VisitSettings.model_fields, *ANSWERING_SETTINGS)}
+            **{name: self[name] for name in VisitAndAnswerSettings.model_fields}
         )
 
 

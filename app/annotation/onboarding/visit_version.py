@@ -1,35 +1,36 @@
 """Version of a campaign's onboarding, which the launch and later changes of the consent text increment."""
 
 from hashlib import sha256
-from typing import Any
 
-from sqlalchemy import Row, insert, update
+from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.onboarding.steps import has_visit_steps
 from app.database.tables import campaigns
 from app.database.visit_tables import consent_texts
+from app.designs.campaign import Campaign
 
 
-def visit_settings(campaign: Row[Any]) -> VisitSettings:
+def visit_settings(campaign: Campaign) -> VisitSettings:
     """Return the onboarding settings of a campaign's row."""
-    return VisitSettings.model_construct(**{name: getattr(campaign, name) for name in VisitSettings.model_fields})
+    columns = campaign.to_columns()
+    return VisitSettings.model_construct(**{name: columns[name] for name in VisitSettings.model_fields})
 
 
-async def create_first_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def create_first_visit_version(connection: AsyncConnection, campaign: Campaign) -> None:
     """Create the first version at the launch, if any annotator has a step to pass."""
     if has_visit_steps(visit_settings(campaign)):
         await increment_visit_version(connection, campaign)
 
 
-async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Row[Any]) -> None:
+async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Campaign) -> None:
     """Create a new version if the consent text of a launched campaign has changed; annotators must then agree again."""
     if campaign.status != "draft" and campaign.consent != old_settings.consent:
         await increment_visit_version(connection, campaign)
 
 
-async def increment_visit_version(connection: AsyncConnection, campaign: Row[Any]) -> None:
+async def increment_visit_version(connection: AsyncConnection, campaign: Campaign) -> None:
     """Increment the version and store the consent text with it. The caller has locked the campaign's row."""
     version = campaign.visit_version + 1
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))

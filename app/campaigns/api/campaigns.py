@@ -15,8 +15,6 @@ from app.annotation.platforms.registry import platform_links
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_questions
-from app.designs.criteria import criterion_view
-from app.designs.registry import design_of
 from app.designs.schema import ValueSchema
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
 from app.uploads import MAX_UPLOAD_ROWS
@@ -39,7 +37,7 @@ class Transition(BaseModel):
     action: lifecycle.LifecycleAction
 
 
-class Campaign(BaseModel):
+class CampaignSchema(BaseModel):
     """A campaign as programs see it."""
 
     slug: str = Field(description="Its name in addresses.")
@@ -69,25 +67,27 @@ class Campaign(BaseModel):
     @classmethod
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaign_list`."""
-        value_schema = ValueSchema.from_design(design_of(criterion_view(row, 0)))
+        value_schema = ValueSchema.from_design(row.criteria[0].design)
         link_by_platform = platform_links(*link_base(server_url, row.link_key, row.experiment_key))
-        fields = {"settings": lifecycle.settings_from_row(row), "values": value_schema, "links": link_by_platform}
+        fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
         fields["better_rule"] = hints.rule_suited_to_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
 
-class CampaignWithNotes(Campaign):
+class CampaignWithNotes(CampaignSchema):
     """A campaign after a step of its life."""
 
     notes: list[str] = Field(description="What to know of the step, such as that items begin with their own priors.")
 
 
 class Campaigns(BaseModel):
-    campaigns: list[Campaign]
+    campaigns: list[CampaignSchema]
 
 
-async def campaign_response(request: Request, connection: Transaction, slug: str) -> Campaign:
-    return Campaign.from_row(await summaries.find_campaign_with_progress(connection, slug), request_base_url(request))
+async def campaign_response(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
+    return CampaignSchema.from_row(
+        await summaries.find_campaign_with_progress(connection, slug), request_base_url(request)
+    )
 
 
 @router.get("")
@@ -100,11 +100,13 @@ async def list_campaigns(
 ) -> Campaigns:
     """List the campaigns whose settings you may see and that are not archived, newest first."""
     rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
-    return Campaigns(campaigns=[Campaign.from_row(row, request_base_url(request)) for row in rows])
+    return Campaigns(campaigns=[CampaignSchema.from_row(row, request_base_url(request)) for row in rows])
 
 
 @router.post("", status_code=201)
-async def create_campaign(request: Request, connection: Transaction, now: Now, settings: CampaignSettings) -> Campaign:
+async def create_campaign(
+    request: Request, connection: Transaction, now: Now, settings: CampaignSettings
+) -> CampaignSchema:
     """Create a draft. Its slug is made from its name."""
     row = await lifecycle.create_draft_campaign(connection, settings, now=now)
     return await campaign_response(request, connection, row.slug)
@@ -113,14 +115,14 @@ async def create_campaign(request: Request, connection: Transaction, now: Now, s
 @router.post("/{slug}/copies", status_code=201, responses=document_refusals(CAMPAIGN_NOT_FOUND))
 async def copy_campaign(
     request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
-) -> Campaign:
+) -> CampaignSchema:
     """Create a draft with the settings and the items of a campaign, and none of its answers."""
     row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
     return await campaign_response(request, connection, row.slug)
 
 
 @router.get("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND))
-async def get_campaign(request: Request, connection: Transaction, slug: str) -> Campaign:
+async def get_campaign(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     """Return one campaign with its settings and its progress."""
     return await campaign_response(request, connection, slug)
 
@@ -131,7 +133,7 @@ Changes = Annotated[
 
 
 @router.patch("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`"}))
-async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> Campaign:
+async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignSchema:
     """Change some settings of a draft, or those settings of a launched campaign that change no meaning.
 
     The schema marks the latter with `after_launch`.

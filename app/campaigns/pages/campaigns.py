@@ -19,6 +19,7 @@ from app.campaigns.launch import describe_own_priors
 from app.campaigns.plan_findings import PlanFindings
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_question
+from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
@@ -89,7 +90,7 @@ def render_settings_page(
     values: Mapping[str, str],
     errors: Mapping[str, str] | None = None,
     *,
-    campaign: Any = None,
+    campaign: Campaign | None = None,
     template_name: str | None = None,
 ) -> HTMLResponse:
     """Show the form with the entered values and an error at each wrong field.
@@ -124,7 +125,7 @@ async def edit_settings_page(request: Request, connection: Transaction, slug: st
     """Show the settings: as a form while the campaign is a draft, afterwards read-only."""
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
     return render_settings_page(
-        request, form.form_values_of_settings(lifecycle.settings_from_row(campaign)), campaign=campaign
+        request, form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)), campaign=campaign
     )
 
 
@@ -148,7 +149,7 @@ async def save_settings_after_launch(request: Request, values: FormFields, datab
         async with database.begin() as connection:
             campaign = await lifecycle.find_campaign_for_page(connection, slug)
         entered = {name: value for name, value in values.items() if name in SETTINGS_EDITABLE_AFTER_LAUNCH}
-        form_values = form.form_values_of_settings(lifecycle.settings_from_row(campaign)) | entered
+        form_values = form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)) | entered
         return render_settings_page(request, form_values, errors, campaign=campaign)
     return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
 
@@ -218,7 +219,7 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
     if action != "launch":
         return render_action_page(request, campaign, action)
-    reach_by_rule = await load_rule_reaches(connection, campaign.id, campaign, item_count=campaign.item_count)
+    reach_by_rule = await load_rule_reaches(connection, campaign, item_count=campaign.item_count)
     blind_rules = {
         QUALITY_RULES[name].title: reach.never_reason for name, reach in reach_by_rule.items() if reach.needs_more_work
     }
@@ -228,7 +229,7 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
 
 def render_action_page(
     request: Request,
-    campaign: Any,
+    campaign: Campaign,
     action: str,
     warnings: Mapping[str, Any] | None = None,
     refusal: Refusal | None = None,

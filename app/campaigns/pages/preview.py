@@ -11,11 +11,8 @@ from app.accounts.guards import require_researcher, require_researcher_without_c
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, preview_hit
 from app.campaigns.settings import CampaignSettings
-from app.database.campaign import load_campaign_for_page
 from app.designs.answer import Form
-from app.designs.criteria import criterion_forms
 from app.designs.number_parsing import parse_nonnegative_int
-from app.designs.registry import design_of
 from app.errors import Invalid
 from app.http.dependencies import (
     FormFields,
@@ -27,6 +24,7 @@ from app.http.dependencies import (
     render_page,
 )
 from app.http.templating import convert_markdown_texts
+from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
 preview_router = APIRouter(
@@ -105,15 +103,15 @@ async def discard_preview_draft() -> None:
 
 
 async def render_preview_hit(
-    request: Request, campaign: Any, hit: preview_hit.PreviewHit, page_state: Mapping[str, Any] | None = None
+    request: Request, campaign: CampaignOnPage, hit: preview_hit.PreviewHit, page_state: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
     allow_external_media(request, campaign)
     served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
     (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "asked": criterion_forms(served_campaign, hit.id),
-        "design": design_of(campaign),
+        "asked": served_campaign.criteria_in_order(hit.id),
+        "design": campaign.design,
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
         "work": {"hit": hit},
         "drawn": hit.drawn,

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.accounts.guards import require_program
-from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, Campaign, campaign_response
+from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, campaign_response
 from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
 from app.imports import campaign_file_io, campaign_zip
@@ -41,7 +41,7 @@ CREATE_FROM_FILE_REFUSALS = {
 )
 async def create_from_file(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
-) -> Campaign:
+) -> CampaignSchema:
     """Create a draft from a campaign file, sent as the body or as the field `file` of a form: all of it or nothing.
 
     The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items

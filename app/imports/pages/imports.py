@@ -20,11 +20,10 @@ from app.annotation.platforms.registry import platforms_with_result_files
 from app.background.progress_stream import ReportingJob, stream_job_progress
 from app.campaigns import item_list, lifecycle
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS, Content
-from app.designs.criteria import find_criterion
 from app.designs.file_format import CriterionValueFormat
 from app.designs.number_parsing import parse_nonnegative_int
-from app.designs.registry import design_of
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
     AppSettings,
@@ -46,7 +45,6 @@ from app.imports.pages.campaign_files import RequestUploadSlots, require_uploade
 from app.imports.segment_table import load_segments_page
 from app.media import media_store
 from app.media.media_zip import MediaZip
-from app.record.campaign_law import law_of
 from app.settings import Settings
 from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -87,9 +85,10 @@ async def render_items_page(
     For systems, show a page of their segments by a criterion, and the chosen `segment` with its outputs.
     """
     campaign = await lifecycle.find_campaign_for_page(connection, slug)
-    criterion_view = find_criterion(campaign, criterion)
     segments = (
-        await load_segments_page(connection, criterion_view, page_number, segment) if campaign.segment_count else None
+        await load_segments_page(connection, campaign.find_criterion(criterion), page_number, segment)
+        if campaign.segment_count
+        else None
     )
     page: Page[Any] = Page(1 if segments else page_number, LISTED_ITEMS_PER_PAGE, campaign.item_count)
     total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=page.offset, limit=page.size)
@@ -105,18 +104,18 @@ async def render_items_page(
     allow_external_media(request, campaign)
     context |= {"segments": segments, "drawn": drawn_items, "reports": reports}
     ids = [row.external_id for row in rows[: campaign.items_per_hit]]
-    context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": law_of(campaign).family.parameter_names}
+    context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": campaign.law.family.parameter_names}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
     segment_id = segments.page.rows[0].segment.external_id if segments else None
     context |= more_context | responses_form_context(request, campaign, ids, segment_id)
-    context |= {"not_marked": marking_refusal, "design": design_of(campaign)}
+    context |= {"not_marked": marking_refusal, "design": campaign.design}
     any_refusal = refusal or marking_refusal
     return render_page(request, "admin/items.html", context, status=any_refusal.status if any_refusal else 200)
 
 
 def responses_form_context(
-    request: Request, campaign: Any, example_item_ids: Sequence[str], segment_id: str | None
+    request: Request, campaign: Campaign, example_item_ids: Sequence[str], segment_id: str | None
 ) -> dict[str, Any]:
     """Return the context of the form that imports answers, with an example file about these items."""
     return {
@@ -194,9 +193,9 @@ async def preview_items_upload(
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
     build_preview = partial(
         preview_uploaded_file,
-        law=law_of(campaign),
+        law=campaign.law,
         content=Content.from_campaign(campaign),
-        design=design_of(campaign),
+        design=campaign.design,
         existing_ids=existing_ids,
         max_mb=settings.max_upload_mb,
     )

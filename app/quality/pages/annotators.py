@@ -11,14 +11,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
-from app.database.campaign import load_campaign_for_page
-from app.designs.registry import design_of
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
 from app.quality import actions, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.listings import list_check_answers_of_annotator
 from app.quality.peer_agreement import AnnotatorComparisons
+from app.record.campaign import load_campaign_for_page
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
@@ -69,7 +68,7 @@ async def annotators_page(
         "compared": comparison,
         "learned": comparison.has_reliability,
         "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
-        "bins": design_of(campaign).classes,
+        "bins": campaign.design.classes,
         "sort": sort,
         "rising": rising,
         "sortings": get_args(annotators.AnnotatorSort),
@@ -101,7 +100,7 @@ async def annotator_page(
         "line": line,
         "compared": await comparisons.load_newest(connection, campaign),
         "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
-        "bins": design_of(campaign).classes,
+        "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
         "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, insert, text
+from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import leases, submission
@@ -18,11 +18,12 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
+from app.designs.campaign import Campaign
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
-async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any) -> Row[Any]:
+async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any) -> Campaign:
     """A campaign with `items` items, launched."""
     defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings.model_validate(defaults | settings)
@@ -37,7 +38,7 @@ async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True
 
 
 async def annotator(
-    engine: AsyncEngine, campaign: Row[Any], name: str = "ann", platform: str = "link", **more: Any
+    engine: AsyncEngine, campaign: Campaign, name: str = "ann", platform: str = "link", **more: Any
 ) -> AssignmentId:
     """The assignment of someone who arrives."""
     arrival = Arrival(name, more.pop("assignment", "visit"), more)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission
@@ -14,8 +13,8 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns.compatibility import can_law_read_design
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion, Touch
-from app.designs.criteria import criterion_names, criterion_views
-from app.designs.registry import DESIGNS, design_of
+from app.designs.campaign import Campaign
+from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
 from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running
 
@@ -26,7 +25,7 @@ def criteria(count: int = 2, **more: Any) -> list[dict[str, Any]]:
     return [{"name": name, "question": f"How is its {name}?"} | more for name in NAMES[:count]]
 
 
-async def asking(engine: AsyncEngine, count: int = 2, **settings: Any) -> Row[Any]:
+async def asking(engine: AsyncEngine, count: int = 2, **settings: Any) -> Campaign:
     """A running campaign with so many criteria."""
     chosen: dict[str, Any] = {"criteria": criteria(count), "judgments_per_item": 50} | settings
     return await running(engine, **chosen)
@@ -49,12 +48,12 @@ async def submit_by(
 
 def made_up(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
     """An answer by each criterion, each another."""
-    given = [design_of(view).simulate_answer(rng.random(len(items)).tolist()) for view in criterion_views(campaign)]
-    return dict(zip(criterion_names(campaign), given, strict=True))
+    given = [view.design.simulate_answer(rng.random(len(items)).tolist()) for view in campaign.criteria]
+    return dict(zip(campaign.criterion_names, given, strict=True))
 
 
 async def answered(
-    engine: AsyncEngine, campaign: Row[Any], *, people: int = 3, hits: int = 4, touched: bool = False
+    engine: AsyncEngine, campaign: Campaign, *, people: int = 3, hits: int = 4, touched: bool = False
 ) -> list[AssignmentId]:
     """So many people answer so many HITs each; their assignments. touched: it is known how the answers came about."""
     rng, cache = np.random.default_rng(7), PosteriorCache()

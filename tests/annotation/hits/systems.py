@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.designs.registry import design_of
+from app.designs.campaign import Campaign
 from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, submit
 from tests.campaigns.drafts import draft, import_items, lead
 
@@ -24,14 +23,14 @@ def table(systems: tuple[str, ...] = SYSTEMS, segments: int = 6, *, above: bool 
     return "\n".join(lines) + "\n"
 
 
-async def of_systems(engine: AsyncEngine, content: str | None = None, **settings: Any) -> Row[Any]:
+async def of_systems(engine: AsyncEngine, content: str | None = None, **settings: Any) -> Campaign:
     """A launched campaign of systems."""
     campaign = await draft(engine, **{"items_per_hit": 2, "judgments_per_item": 10} | settings)
     await import_items(engine, campaign, content or table())
     return await lead(engine, campaign)
 
 
-async def answered(engine: AsyncEngine, campaign: Row[Any], *, by: int, each: int) -> None:
+async def answered(engine: AsyncEngine, campaign: Campaign, *, by: int, each: int) -> None:
     """So many people answer so many HITs each, as long as there are any."""
     cache = PosteriorCache()
     for name in range(by):
@@ -40,5 +39,5 @@ async def answered(engine: AsyncEngine, campaign: Row[Any], *, by: int, each: in
             if (await next_hit(engine, me, cache=cache)).hit is None:
                 break
             hit = await hit_of(engine, me, cache=cache)
-            seen = design_of(campaign).simulate_answer([item / 10 for item in hit.items])
+            seen = campaign.design.simulate_answer([item / 10 for item in hit.items])
             await submit(engine, me, hit, scores=seen)

@@ -15,7 +15,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission, undo
@@ -25,12 +24,13 @@ from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns import lifecycle
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
+from app.designs.campaign import Campaign
 from app.errors import Conflict, Gone, NotFound
 from app.quality import decisions
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from tests.annotation.hits.campaigns import NOW, annotator, expire, next_hit, running, value, values
 
@@ -266,7 +266,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def replayed(self) -> None:
         async with open_snapshot(self.engine) as connection:
-            row: Row[Any] = await load_campaign_by_slug(connection, self.campaign.slug)
+            row: Campaign = await load_campaign_by_slug(connection, self.campaign.slug)
             assert (await replay.verify_by_replay(connection, row)).is_clean
 
     async def look(self) -> None:

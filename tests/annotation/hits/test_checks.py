@@ -11,7 +11,6 @@ from app.annotation.hits.draw_hit import propose_hit
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.registry import design_of
 from app.errors import Conflict, Invalid
 from app.quality import inputs
 from app.quality.check_positions import PlacedCheck, drop_checks, place_checks, presented_numbers
@@ -132,7 +131,7 @@ async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher)
 
 
 async def known(connection, campaign):
-    return design_of(campaign), await inputs.load_rule_inputs(connection, campaign)
+    return campaign.design, await inputs.load_rule_inputs(connection, campaign.criteria[0])
 
 
 PAIRS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30))

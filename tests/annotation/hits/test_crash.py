@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from app.database import embedded
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import create_engine
+from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from tests.database.test_embedded import postmaster_pid
 from tests.servers import easel_serving

@@ -9,16 +9,14 @@ import pytest
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver, create_engine
 from app.designs.answer import Answer, AnswerByCriterion, Form, Touch
-from app.designs.criteria import criterion_order, criterion_views
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from app.record.campaign_law import law_hit as read_by_law
-from app.record.campaign_law import law_of, law_parameters
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values
 from tests.annotation.hits.criteria import NAMES, answered, asking, criteria, for_law, made_up, submit_by
@@ -55,7 +53,7 @@ async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_anoth
     ((_, who, items, stored, extra),) = await responses(engine)
     assert items == hit.items
     assert stored == [value for name in NAMES[:count] for value in said[name]]
-    assert extra == {"criteria_order": [NAMES[k] for k in criterion_order(campaign, who)]}
+    assert extra == {"criteria_order": [one.name for one in campaign.criteria_in_order(who)]}
     judged = "SELECT criterion, sum(judgments), count(*) FROM current_posteriors GROUP BY 1 ORDER BY 1"
     assert await values(engine, judged) == [(k, len(items), 12) for k in range(count)]
 
@@ -66,14 +64,14 @@ async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it
     await answered(engine, campaign)
     rows = await responses(engine)
     assert len(rows) == 12
-    for number, view in enumerate(criterion_views(campaign)):
-        one = law_of(view)
+    for number, view in enumerate(campaign.criteria):
+        one = view.law
         parts = [np.split(np.array(stored), 3)[number].tolist() for _, _, _, stored, _ in rows]
         hits = [
             read_by_law(view, Response.from_stored(seq, who, items, part))
             for (seq, who, items, _, _), part in zip(rows, parts, strict=True)
         ]
-        assert await states_of(engine, number) == replayed(one, 12, hits, law_parameters(view)).T.tolist()
+        assert await states_of(engine, number) == replayed(one, 12, hits, view.law_parameters).T.tolist()
     found = await verified(engine, campaign)
     assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
 
@@ -208,11 +206,11 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
             hit = work.hit
             judged = [item for item in hit.items if item != 3]
             said = {
-                view.criterion_name: Answer(
+                view.name: Answer(
                     dict(zip(judged, rng.uniform(0, 100, len(judged)).tolist(), strict=True)),
                     unjudged={3: BROKEN} if 3 in hit.items else {},
                 )
-                for view in criterion_views(campaign)
+                for view in campaign.criteria
             }
             async with borrow_autocommit_driver(engine) as connection:
                 await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
@@ -344,9 +342,13 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
 
 async def test_each_annotator_keeps_an_order_of_their_own(engine):
     campaign = await asking(engine, 3)
-    orders = [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
+
+    def order(annotator_id):
+        return tuple(one.number for one in campaign.criteria_in_order(annotator_id))
+
+    orders = [order(annotator_id) for annotator_id in range(1, 40)]
     assert len(set(orders)) == 6
-    assert orders == [tuple(criterion_order(campaign, annotator)) for annotator in range(1, 40)]
+    assert orders == [order(annotator_id) for annotator_id in range(1, 40)]
 
 
 async def test_touches_are_kept_by_criterion(engine):

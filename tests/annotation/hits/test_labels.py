@@ -14,7 +14,6 @@ import pytest
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.session import create_engine
-from app.designs.registry import design_of
 from app.record.replay import verify_by_replay
 from tests.annotation.hits.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
@@ -28,7 +27,7 @@ SENSES: dict[str, Any] = {
 
 async def label_until_done(engine, campaign, assignment, cache, rng):
     """One annotator, right three times in four, who posts every answer twice."""
-    design = design_of(campaign)
+    design = campaign.design
     while True:
         work = await next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":

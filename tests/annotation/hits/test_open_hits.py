@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.database.session import borrow_autocommit_driver
+from app.designs.campaign import Campaign
 from tests.annotation.hits.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
 from tests.campaigns.drafts import import_results
 
@@ -18,7 +18,7 @@ def no_draw(*_: object, **__: object) -> None:
     raise AssertionError("drawn")
 
 
-async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Row[Any]:
+async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Campaign:
     """A campaign of one judgment an item: many HITs are open, each of five items, and so many items are free."""
     campaign = await running(engine, items=5 * MANY_OPEN_HITS + free, judgments_per_item=1, **settings)
     opened = """

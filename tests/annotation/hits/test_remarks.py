@@ -8,13 +8,13 @@ import pytest
 
 from app.annotation.hits import submission, undo
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.remarks import Remark
 from app.quality import decisions
 from app.record import replay
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
 from tests.annotation.hits.systems import of_systems
 from tests.annotation.hits.test_checks import with_checks

@@ -11,7 +11,6 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
-from app.designs.registry import design_of
 from app.errors import Invalid
 from app.record import law_storage, unjudged
 from app.record.revisions import record_decision, revise_posteriors
@@ -257,7 +256,7 @@ async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined
     cache, followers = PosteriorCache(), IncrementalReplays()
     for systems in (4, 5):
         async with engine.begin() as connection:
-            state = await load_dashboard_state(connection, cache, followers, campaign, now=NOW)
+            state = await load_dashboard_state(connection, cache, followers, campaign.criteria[0], now=NOW)
         assert len(state.figures["heatmap"]["labels"]) == systems
         await import_items(engine, campaign, table(("elk" if systems == 4 else "fox",)))
 
@@ -312,7 +311,7 @@ def in_pairs(*outputs):
 
 def in_order(campaign, hit):
     """Whoever has the higher number is better."""
-    return design_of(campaign).simulate_answer([item / 10 for item in hit.items])
+    return campaign.design.simulate_answer([item / 10 for item in hit.items])
 
 
 async def judged_until(engine, campaign, people):

@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from app.annotation.hits import undo
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Conflict, NotFound
 from app.quality import decisions
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, until, waiting
 
 

@@ -7,12 +7,12 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission, undo
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
-from app.designs.registry import DESIGNS, design_of
+from app.designs.registry import DESIGNS
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 from tests.annotation.hits.criteria import answered, asking
 from tests.annotation.hits.systems import of_systems
@@ -59,7 +59,7 @@ ITS_OWN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("shares", [(0.9, 0.1, 0.4, 0.2, 0.6), (0.5, 0.5, 0.5, 0.5, 0.5)], ids=["apart", "alike"])
 async def test_of_every_design(engine, name, shares):
     campaign = await running(engine, design=name, **ITS_OWN.get(name, {}))
-    design, me = design_of(campaign), await annotator(engine, campaign)
+    design, me = campaign.design, await annotator(engine, campaign)
     hit = await given(engine, me, lambda hit: answer_of(design, hit.items, shares))
     assert (await sent_back(engine, me)).hit.texts == hit.texts
     await says_the_same(engine, campaign)

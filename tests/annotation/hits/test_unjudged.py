@@ -8,11 +8,11 @@ from app.annotation.hits import lease_sql, leases, submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import summaries
 from app.database.bulk import open_snapshot
-from app.database.campaign import load_campaign_by_slug
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, value, values
 from tests.laws import OF_POINTS
 

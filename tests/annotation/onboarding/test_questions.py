@@ -107,7 +107,7 @@ async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_t
 async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
     async with open_snapshot(engine) as connection:
-        table = ANNOTATOR_TABLE.fit(await stored.load_campaign_answers(connection, campaign), Options())
+        table = ANNOTATOR_TABLE.fit(await stored.load_campaign_answers(connection, campaign.criteria[0]), Options())
     rows = [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
     assert [(row["name"], row["asked_language"]) for row in rows] == [("A1", "German"), ("A2", "English")]
     assert "asked_job" not in rows[0]  # their own words may say who they are

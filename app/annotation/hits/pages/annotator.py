@@ -36,10 +36,8 @@ from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
-from app.designs.criteria import criterion_forms
 from app.designs.field_flags import InputModel
 from app.designs.item_names import form_by_position, item_number_by_name
-from app.designs.registry import design_of
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -253,8 +251,8 @@ async def render_welcome(
     (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": campaign,
-        "design": design_of(campaign),
-        "asked": criterion_forms(campaign, 0),
+        "design": campaign.design,
+        "asked": campaign.criteria_in_order(0),
         "platform": platform,
         "drawn": items,
         "token_hours": request.app.state.settings.worker_token_hours,
@@ -355,7 +353,7 @@ async def show_next_hit(
     if next_hit.reason == "visit":
         return await render_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
-        request.app.state.campaign_monitor.request_scan(next_hit.assignment.id)
+        request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     items, hit = None, next_hit.hit
     if hit is not None:
         items = await render_campaign_items(
@@ -396,28 +394,27 @@ async def render_next_hit(
     items: RenderedItems | None = None,
 ) -> HTMLResponse:
     """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
-    assignment_state = next_hit.assignment
-    platform = PLATFORMS[assignment_state.platform]
-    assignment = AssignmentId(assignment_state.id, assignment_state.assignment_id, assignment_state.arrived_at)
+    assignment = next_hit.assignment
+    platform = PLATFORMS[assignment.platform]
     if next_hit.hit is not None:
         page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
-    allow_external_media(request, assignment_state)
-    choose_request_language(request, assignment_state)
-    (instructions,) = await convert_markdown_texts(assignment_state.instructions, latex=assignment_state.latex)
+    allow_external_media(request, assignment)
+    choose_request_language(request, assignment)
+    (instructions,) = await convert_markdown_texts(assignment.instructions, latex=assignment.latex)
     context = {
         "work": next_hit,
         "drawn": items,
-        "campaign": assignment_state,
-        "design": design_of(assignment_state),
-        "asked": criterion_forms(assignment_state, assignment_state.annotator_id),
+        "campaign": assignment,
+        "design": assignment.design,
+        "asked": assignment.criteria_in_order(assignment.annotator_id),
         "platform": platform,
-        "token": get_worker_tokens(request).issue_token(platform.name, assignment_state.link_key, assignment),
-        "may_leave": completion.can_leave(assignment_state),
+        "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
+        "may_leave": completion.can_leave(assignment),
         "outcome": completion.visit_outcome(next_hit),
         "completion": await completion.load_completion(connection, next_hit),
         "instructions": instructions,
         "last": leases.is_last_hit(request.app.state.posterior_cache, next_hit),
-        "gold": await gold_feedback.load_gold_feedback(connection, assignment_state, page_state.answered_hit_id),
+        "gold": await gold_feedback.load_gold_feedback(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
     }

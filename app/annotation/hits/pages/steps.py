@@ -12,13 +12,11 @@ from app.annotation.hits.assignment import AssignmentState, ServedCampaign
 from app.annotation.hits.landing import load_sample_items
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS
-from app.annotation.platforms.assignments import AssignmentId, WorkerTokens
+from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.criteria import criterion_forms
 from app.designs.item_names import form_by_position
-from app.designs.registry import design_of
 from app.errors import Refusal
 from app.http.dependencies import allow_external_media, choose_request_language, is_script_request, render_page
 from app.http.templating import convert_markdown_texts
@@ -55,26 +53,25 @@ def get_worker_tokens(request: Request) -> WorkerTokens:
 
 
 async def render_step(
-    request: Request, connection: Driver, campaign: AssignmentState, page_state: PageState
+    request: Request, connection: Driver, assignment: AssignmentState, page_state: PageState
 ) -> HTMLResponse:
     """Return the page of the onboarding step that the annotator must pass before the work."""
-    platform = PLATFORMS[campaign.platform]
-    assignment = AssignmentId(campaign.id, campaign.assignment_id, campaign.arrived_at)
-    visit = await visit_progress.load_visit(connection, assignment)
+    platform = PLATFORMS[assignment.platform]
+    visit = await visit_progress.load_visit(connection, assignment.key)
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
-    allow_external_media(request, campaign)
-    choose_request_language(request, campaign)
+    allow_external_media(request, assignment)
+    choose_request_language(request, assignment)
     instructions, consent = await convert_markdown_texts(
-        campaign.instructions, visit.settings.consent, latex=campaign.latex
+        assignment.instructions, visit.settings.consent, latex=assignment.latex
     )
     context: dict[str, Any] = {
         "step": step.name,
-        "campaign": campaign,
+        "campaign": assignment,
         "version": visit.visit_version,
-        "design": design_of(campaign),
-        "asked": criterion_forms(campaign, campaign.annotator_id),
+        "design": assignment.design,
+        "asked": assignment.criteria_in_order(assignment.annotator_id),
         "platform": platform,
-        "token": get_worker_tokens(request).issue_token(platform.name, campaign.link_key, assignment),
+        "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
         "consent": consent,
     }
@@ -82,11 +79,11 @@ async def render_step(
     context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
     outcome = context.get("outcome")
     context["completion"] = (
-        await completion.load_completion_for_outcome(connection, campaign, outcome) if outcome else None
+        await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
     )
     explanations = (context.get("told") or {}).get("explanations", ())
-    context["explained"] = await convert_markdown_texts(*explanations, latex=campaign.latex)
-    context["drawn"] = await draw_step_items(connection, campaign, context.get("texts"))
+    context["explained"] = await convert_markdown_texts(*explanations, latex=assignment.latex)
+    context["drawn"] = await draw_step_items(connection, assignment, context.get("texts"))
     return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
 

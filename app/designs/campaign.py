@@ -1,0 +1,185 @@
+"""A campaign: its settings, its state, and what follows from them."""
+
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Literal, Protocol, Self, TypeAlias
+
+from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
+from app.designs.criteria_settings import CriterionSettings
+from app.designs.remarks import RemarkTarget
+from app.errors import NotFound, join_names, shorten_echo, shorten_names
+from app.inference.online.law import Law
+from app.selection.registry import SelectingCampaign
+
+CampaignStatus: TypeAlias = Literal["draft", "running", "paused", "finished"]
+
+
+class ValuesByColumn(Protocol):
+    """The values of a row, or others, by the name of their column."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+    def __contains__(self, column: object, /) -> bool: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
+    """A campaign as it is stored; `app.database.tables` says what each column means.
+
+    The columns `design`, `rule` and `criteria` are names and settings, in `design_name`, `rule_name` and
+    `criteria_settings`; the properties without suffix are the objects that these stand for.
+    """
+
+    id: int
+    slug: str
+    link_key: str
+    status: CampaignStatus
+    # What annotators see
+    name: str
+    question: str
+    instructions: str
+    language: str
+    design_name: str = field(metadata={"column": "design"})
+    design_settings: dict[str, Any]
+    criteria_settings: list[CriterionSettings] = field(metadata={"column": "criteria"})
+    criteria_shown: Literal["in turn", "grid"]
+    fewest_items: int
+    always_shown: list[int]
+    segment_count: int
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    items_per_hit: int
+    show_numbers: bool
+    content: str
+    source_column: str | None
+    reference_column: str | None
+    differences: Literal["none", "reference", "pair"]
+    https_media: bool
+    latex: bool
+    minutes_per_hit: float | None
+    pay: str | None
+    pay_per_hit: float | None
+    currency: str
+    in_short: str
+    leave_early: bool
+    undo: bool
+    break_minutes: int | None
+    # How answers become posteriors
+    update_law: str
+    prior: list[float] | None
+    gamma: float
+    epsilon: float
+    tie_margin_points: int
+    # What is asked next
+    rule_name: str = field(metadata={"column": "rule"})
+    asked_by: str
+    asked_criterion: int | None
+    selection: Literal["streaming", "iterations"]
+    hits_per_iteration: int | None
+    leaders_as_companions: bool
+    best_items: int
+    threshold: float
+    seed: int
+    # When enough is known
+    goal: Literal["none", "best", "threshold", "order", "intervals", "halves"]
+    goal_percent: float
+    goal_within: float
+    goal_width: float
+    goal_correlation: float
+    when_reached: Literal["tell", "pause", "finish", "release"]
+    goal_reached: str | None
+    releases: int
+    # How much is asked
+    judgments_per_item: int
+    hits_per_annotator: float | None
+    repeat_items: bool
+    implied_asked_percent: int | None
+    lease_minutes: int
+    # What annotators may leave unjudged, comment on and flag
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
+    comment_on: RemarkTarget
+    flag_on: RemarkTarget
+    flag_reasons: list[str]
+    flag_people: int
+    # The visit
+    prolific_completion_code: str | None
+    return_completed: str | None
+    return_failed_checks: str | None
+    return_screened_out: str | None
+    return_nothing_left: str | None
+    open_link: bool
+    open_platforms: bool | None
+    passphrase: str
+    people_per_address: int | None
+    welcome: bool
+    consent: str
+    questions: list[str]
+    training: str
+    qualification: str
+    pass_percent: int
+    qualification_tries: int
+    visit_version: int
+    # How annotators are watched
+    quality_preset: Literal["watch", "strict", "off"]
+    quality_rules: list[str]
+    false_alarms: float
+    checks_percent: float | None
+    gold_feedback: bool
+    has_checks: bool
+    # Alerts
+    alert_emails: list[str]
+    alert_webhook: str | None
+    alert_quiet_minutes: int | None
+    # Its record
+    revision: int
+    decided: int
+    # Its life
+    iteration: int
+    created_at: datetime
+    launched_at: datetime | None
+    finished_at: datetime | None
+    archived_at: datetime | None
+    tried_at: datetime | None
+    newest_plan: dict[str, Any] | None
+    rehearsal_of: int | None
+
+    @classmethod
+    def from_columns(cls, columns: ValuesByColumn) -> Self:
+        """Return the campaign of a row, or of other values by column."""
+        columns_by_field = {part.name: part.metadata.get("column", part.name) for part in fields(cls)}
+        return cls(**{name: columns[column] for name, column in columns_by_field.items() if column in columns})
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the values by column."""
+        return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
+
+    @property
+    def law(self) -> Law:
+        """Return the campaign's update law. It is that of each criterion: where classes count, all have as many."""
+        return self.criteria[0].law
+
+    def find_criterion(self, name: str | None) -> Criterion[Self]:
+        """Return the criterion of this name, the first one without a name.
+
+        Raises:
+            NotFound: `criterion_not_found`.
+
+        """
+        if not name:
+            return self.criteria[0]
+        names = self.criterion_names
+        if name not in names:
+            known_names = f"Its criteria are {join_names(names)}" if names else "It has no criteria"
+            raise NotFound(
+                f"“{self.name}” has no criterion “{shorten_echo(name)}”. {known_names}.",
+                code="criterion_not_found",
+                criteria=shorten_names(names),
+            )
+        return self.criteria[names.index(name)]
+
+
+def criterion_key(criterion: Criterion[Campaign]) -> tuple[int, int]:
+    """Return the campaign's id and the criterion's number, the key of everything that is kept per criterion."""
+    return criterion.campaign.id, criterion.number

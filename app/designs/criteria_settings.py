@@ -1,0 +1,132 @@
+"""Settings of criteria, several questions about the same items, and the checks of criteria that are asked together."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
+
+from app.designs.design import Design, check_plain_text
+from app.designs.field_flags import OneLine
+from app.designs.registry import make_design
+
+MIN_CRITERIA, MAX_CRITERIA = 2, 5
+GRID_LAYOUT = "grid"
+MAX_GRID_CONTROLS = 10  # controls that are seen at once
+
+PlainText = BeforeValidator(check_plain_text)
+QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
+CriterionLabel = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
+]
+
+
+class CriterionSettings(TypedDict):
+    """Settings of one criterion; the campaign's settings apply where it has none."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]  # where Pydantic looks for it
+
+    name: Annotated[CriterionLabel, Field(title="Name", description="In a word or two, such as: adequacy.")]
+    question: Annotated[QuestionText, Field(title="Question", description="What annotators are asked by it.")]
+    low_label: NotRequired[Annotated[CriterionLabel, Field(title="Label at 0", description="Empty: the campaign’s.")]]
+    middle_label: NotRequired[
+        Annotated[CriterionLabel, Field(title="Label at 50", description="Empty: the campaign’s.")]
+    ]
+    high_label: NotRequired[
+        Annotated[CriterionLabel, Field(title="Label at 100", description="Empty: the campaign’s.")]
+    ]
+    design_settings: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(
+                title="Settings of the way of asking",
+                description="Those that differ from the campaign’s, by name, such as the labels of an ordinal scale.",
+            ),
+        ]
+    ]
+
+
+def normalise_criteria(criteria: Sequence[CriterionSettings], campaign: Mapping[str, Any]) -> list[CriterionSettings]:
+    """Return criteria as they are stored. Raises ValueError for those that cannot be asked together.
+
+    Args:
+        criteria: The criteria as they were sent.
+        campaign: The campaign's other settings by name, `design` and `design_settings` among them.
+
+    """
+    if len(criteria) == 1:
+        raise ValueError(f"one alone is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
+    names = [comparable_name(criterion["name"]) for criterion in criteria]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise criterion_error(number, "name", "each criterion needs another name")
+    return [normalise_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
+
+
+def comparable_name(name: str) -> str:
+    """Return a form of the name that is equal for names that look alike."""
+    return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
+
+
+def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
+    """Return the error of one setting of a criterion, by its number."""
+    return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
+
+
+def normalise_criterion(number: int, criterion: CriterionSettings, campaign: Mapping[str, Any]) -> CriterionSettings:
+    """Return a criterion with the design's settings validated. Raises ValueError."""
+    ends = [criterion.get(end, campaign.get(end)) for end in ("low_label", "high_label")]
+    if ends[0] is not None and ends[0] == ends[1]:
+        own_end = "high_label" if "high_label" in criterion else "low_label"
+        raise criterion_error(number, own_end, f"{criterion['name']}: the two ends of the scale need different labels")
+    if not (own_settings := criterion.get("design_settings")):
+        return with_design_settings(criterion, {})
+    try:
+        design = criterion_design(campaign["design"], campaign["design_settings"], criterion)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        message = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors)
+        raise criterion_error(
+            number, f"design_settings.{errors[0]['loc'][0]}", f"{criterion['name']}: {message}"
+        ) from None
+    if list(design.always_shown) != list(make_design(campaign["design"], campaign["design_settings"]).always_shown):
+        raise criterion_error(number, "name", f"{criterion['name']}: what every HIT shows is the same for all criteria")
+    stored = design.model_dump(mode="json")
+    return with_design_settings(criterion, {name: stored[name] for name in own_settings if stored[name] != ""})
+
+
+def with_design_settings(criterion: CriterionSettings, design_settings: dict[str, Any]) -> CriterionSettings:
+    """Return the criterion with these design settings, or without any if they are empty."""
+    changed = criterion.copy()
+    changed.pop("design_settings", None)
+    return {**changed, "design_settings": design_settings} if design_settings else changed
+
+
+def criterion_design(name: str, settings: Mapping[str, Any], criterion: CriterionSettings) -> Design:
+    """Return a campaign's design, by its name and settings, with the settings of one of its criteria."""
+    return make_design(name, {**settings, **criterion.get("design_settings", {})})
+
+
+def refuse_differing_class_counts(
+    name: str, settings: Mapping[str, Any], criteria: Sequence[CriterionSettings]
+) -> None:
+    """Raise ValueError if criteria differ from the campaign in the number of classes of the design.
+
+    Where a law counts classes, priors have one number for each.
+    """
+    counts = {len(criterion_design(name, settings, criterion).classes) for criterion in criteria}
+    if counts - {len(make_design(name, settings).classes)}:
+        raise ValueError("this law counts labels, so every criterion needs as many labels as the campaign")
+
+
+def refuse_unsuitable_grid(design: Design, item_count: int, criterion_count: int) -> None:
+    """Raise ValueError if the criteria of a HIT of so many items cannot be shown side by side."""
+    if not design.fits_in_grid:
+        raise ValueError(f"“{design.title}” has no grid; ask in turn")
+    controls = item_count * criterion_count
+    if controls > MAX_GRID_CONTROLS:
+        raise ValueError(
+            f"a grid has room for {MAX_GRID_CONTROLS} controls, not {controls}; show fewer items, or ask in turn"
+        )

@@ -1,0 +1,46 @@
+"""Campaigns as other rooms load them, by their address."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Select, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.campaign import HAS_PEOPLE_COLUMN, campaign_not_found, item_count_sql
+from app.database.tables import campaigns
+from app.designs.campaign import Campaign
+
+C = TypeVar("C", bound=Campaign)  # Python 3.11 has no other way
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignOnPage(Campaign):
+    """A campaign with what the checklist of a draft's pages shows."""
+
+    item_count: int
+    has_people: bool
+
+
+async def load_campaign(connection: AsyncConnection, campaign_id: int) -> Campaign:
+    """Return the campaign with this id, which must exist."""
+    rows = await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))
+    return Campaign.from_columns(rows.mappings().one())
+
+
+async def load_campaign_by_slug(connection: AsyncConnection, slug: str) -> Campaign:
+    """Return the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    return await fetch_campaign(connection, select(campaigns), slug, Campaign)
+
+
+async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> CampaignOnPage:
+    """Return the campaign with this slug, for a page. Raises `NotFound` (code `campaign_not_found`)."""
+    item_count = item_count_sql(campaigns.c.id).label("item_count")
+    return await fetch_campaign(connection, select(campaigns, item_count, HAS_PEOPLE_COLUMN), slug, CampaignOnPage)
+
+
+async def fetch_campaign(connection: AsyncConnection, statement: Select[Any], slug: str, campaign_class: type[C]) -> C:
+    """Return the row of a statement for the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
+    row = (await connection.execute(statement.where(campaigns.c.slug == slug))).mappings().one_or_none()
+    if row is None:
+        raise campaign_not_found(slug)
+    return campaign_class.from_columns(row)

@@ -1,0 +1,15 @@
+"""Campaigns that are stored nowhere, for tests of what follows from their settings."""
+
+from dataclasses import replace
+from typing import Any
+
+from app.campaigns.lifecycle import unsaved_campaign
+from app.campaigns.settings import CampaignSettings
+from app.designs.campaign import Campaign
+
+
+def unsaved(**values: Any) -> Campaign:
+    """A campaign of these settings, which are checked, and with these other values, which are not."""
+    settings = {name: values.pop(name) for name in [*values] if name in CampaignSettings.model_fields}
+    usual = {"name": "Verbs", "question": "How good?"}
+    return replace(unsaved_campaign(CampaignSettings.model_validate(usual | settings)), **values)
