@@ -107,7 +107,7 @@ def max_annotator_workload(
     judgments_per_hit = campaign.items_per_hit - len(campaign.design.always_shown)
     if not campaign.repeat_items and item_count is not None and not campaign.segment_count:
         limits.append(ceil(item_count / judgments_per_hit))
-    max_hits = min((limit for limit in limits if limit is not None), default=None)
+    max_hits = min((int(limit) for limit in limits if limit is not None), default=None)
     max_checks = (
         {}
         if check_counts is None

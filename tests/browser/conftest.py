@@ -15,7 +15,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Route, async_playwright, expect
-from sqlalchemy import Row, insert, text
+from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.accounts import login
@@ -24,6 +24,7 @@ from app.accounts.users import find_or_create_first_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
+from app.designs.campaign import Campaign
 from tests import chromium, servers
 from tests.browser.acts import MOMENT_MS, PATIENT_MS
 
@@ -212,7 +213,7 @@ class Task:
 
     engine: AsyncEngine
     origin: str
-    row: Row[Any]
+    row: Campaign
 
     @property
     def link(self) -> str:

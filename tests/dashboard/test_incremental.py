@@ -219,7 +219,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     slower = courses.positions[criterion_key(campaign.criteria[0])]
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
-    courses.cache_position(campaign, slower)
+    courses.cache_position(campaign.criteria[0], slower)
     assert courses.positions[criterion_key(campaign.criteria[0])].state.answers == 8
 
 

@@ -84,7 +84,7 @@ async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researche
 async def test_the_figures_have_words_for_shares_and_no_heatmap(engine, campaign):
     async with engine.connect() as connection:
         row = await lifecycle.find_campaign(connection, campaign.slug)
-        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=NOW)
+        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
     assert (state.figures["heatmap"], state.heatmap, state.unread_answers) == (None, None, 0)
     assert state.figures["unit"]["axis"] == "share of the likeliest label, %"
     assert state.figures["classes"] == [["bank", 0], ["shore", 1], ["row", 0], ["<none>", 1], ["no label leads", 1]]

@@ -15,7 +15,7 @@ from tests.campaigns.drafts import import_results
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
         row = await lifecycle.find_campaign(connection, campaign.slug)
-        return await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=now)
+        return await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=now)
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):

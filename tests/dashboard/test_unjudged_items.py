@@ -15,7 +15,7 @@ async def seen(engine, campaign):
     """The state, and the list."""
     async with open_snapshot(engine) as connection:
         row = await load_campaign_by_slug(connection, campaign.slug)
-        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row, now=NOW)
+        state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
         return state, await unjudged_items.list_unjudged_items(connection, row)
 
 

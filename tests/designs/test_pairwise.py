@@ -22,6 +22,7 @@ from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.unsaved import unsaved
 
 ITEMS = [7, 3]
 LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwise(), law)]
@@ -58,7 +59,7 @@ def test_who_must_choose_cannot_say_that_the_two_are_equal():
     with pytest.raises(Invalid) as refused:
         stored({"preferred": "tie"}, Pairwise(ties_allowed=False))
     assert refused.value.code == "answer_impossible"
-    assert "equal" not in Pairwise(ties_allowed=False).describe_task(None)
+    assert "equal" not in Pairwise(ties_allowed=False).describe_task(unsaved())
 
 
 @given(st.dictionaries(st.sampled_from(["preferred", "score-7", "hit"]), st.text(max_size=4)), st.booleans())

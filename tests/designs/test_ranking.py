@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from app.designs.answer import Answer, Form, Touch
 from app.designs.ranking import Ranking
 from app.errors import Invalid
+from tests.unsaved import unsaved
 
 ITEMS = [7, 3, 12]
 TIES, STRICT = Ranking(), Ranking(ties_allowed=False)
@@ -95,11 +96,8 @@ def test_whatever_a_browser_sends_is_an_order_or_refused_with_a_code(form, ties_
 
 
 def test_annotators_are_told_of_ties_where_there_may_be_some():
-    class Five:
-        items_per_hit = 5
-
-    assert "equal ones may share a place" in TIES.describe_task(Five)
-    assert "equal" not in STRICT.describe_task(Five)
+    assert "equal ones may share a place" in TIES.describe_task(unsaved())
+    assert "equal" not in STRICT.describe_task(unsaved())
 
 
 def test_a_program_may_send_any_places():

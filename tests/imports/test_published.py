@@ -120,7 +120,7 @@ def chat_judgments(path: Path, models: int = 6, workers: int = 12) -> Path:
 async def test_systems_are_graded_against_their_baseline_as_their_judgments_say(engine, tmp_path, prompt):
     chats = published.chatbots(chat_judgments(tmp_path / "llmfao.csv"), prompt)
     campaign = await imported(engine, chats)
-    assert campaign.design == ("baseline" if prompt else "pairwise")
+    assert campaign.design_name == ("baseline" if prompt else "pairwise")
     systems = [f"Model {k}" for k in range(6)]
     judged = [
         (systems.index(one[2][2:]), int(one[1]), "78".index(one[2][0]) if prompt is None else 0, other[3] - one[3])

@@ -127,7 +127,7 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     for some in (answers(25)[10:20], answers(25)[20:]):
         async with engine.begin() as connection:
             await bulk_update.apply_answers_to_posteriors(
-                connection, campaign, some, await bulk_update.lock_item_posteriors(connection, draft, some)
+                connection, campaign.criteria[0], some, await bulk_update.lock_item_posteriors(connection, draft, some)
             )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()

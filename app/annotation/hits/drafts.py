@@ -19,7 +19,7 @@ SAVE_DRAFT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL
       AND c.id = h.campaign_id AND before.campaign_id = h.campaign_id AND before.id = h.id
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
+    RETURNING c.id AS campaign_id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
               owner.{IS_ONE_HIT_PLATFORM} AS one_hit, h.id AS hit_id, h.items AS hit_items,
               h.iteration AS hit_iteration, h.ordinal AS hit_ordinal, h.segment AS hit_segment,
               before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late

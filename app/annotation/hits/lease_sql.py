@@ -338,9 +338,9 @@ class LeaseLimits(Record):
 
 
 class HeldHitLimits(LeaseLimits):
-    """A HIT, its annotator and assignment, and the limits of its campaign `id`."""
+    """A HIT, its annotator and assignment, and the limits of its campaign."""
 
-    id: int
+    campaign_id: int
     annotator_id: int
     assignment_id: int
     one_hit: bool

@@ -34,6 +34,7 @@ from app.http.dependencies import (
 )
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import load_rule_reaches
+from app.record.campaign import CampaignOnPage
 
 root_redirect_router = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
@@ -99,7 +100,7 @@ def render_settings_page(
     """
     minimums = {} if campaign is None or campaign.status == "draft" else form.setting_minimums_after_launch(campaign)
     sections = form.build_form_sections(values, errors, minimums)
-    context = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
+    context: dict[str, Any] = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
     context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH, "longest_seen": form.MAX_PREVIEW_VALUE_CHARACTERS}
     context |= {"began_with": load_question(template_name) if template_name else None}
     context |= {"seen": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
@@ -229,7 +230,7 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
 
 def render_action_page(
     request: Request,
-    campaign: Campaign,
+    campaign: CampaignOnPage,
     action: str,
     warnings: Mapping[str, Any] | None = None,
     refusal: Refusal | None = None,

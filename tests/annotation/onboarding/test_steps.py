@@ -4,7 +4,7 @@ import pytest
 from jinja2 import FileSystemLoader
 
 from app.annotation.onboarding import consent, steps
-from app.annotation.onboarding.settings import VisitSettings
+from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory
 from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step, has_visit_steps
 from app.annotation.platforms.registry import PLATFORMS
@@ -12,7 +12,11 @@ from app.errors import Invalid
 from app.http.templating import english_environment
 from tests.toys import TEMPLATES, promise
 
-ALL = VisitSettings(welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"])
+ALL = VisitAndAnswerSettings(
+    welcome=True, consent="May we keep your answers?", questions=["age: How old are you?"],
+    design_name="slider", design_settings={}, criteria_settings=[], seed=1, items_per_hit=5,
+    cannot_be_judged=False, unjudged_reasons=[],
+)  # fmt: skip
 
 
 def named(settings, platform, facts):
@@ -45,7 +49,7 @@ def test_who_comes_from_where_has_these_steps_in_this_order(platform, steps):
 
 
 def test_without_steps_nobody_is_asked_anything():
-    nothing = VisitSettings(welcome=False)
+    nothing = VisitAndAnswerSettings.model_construct(welcome=False)
     assert not has_visit_steps(nothing)
     assert [named(nothing, name, VisitHistory(0)) for name in PLATFORMS] == [None] * len(PLATFORMS)
 
@@ -86,4 +90,5 @@ def test_a_step_of_the_tests_is_asked_after_the_others_and_passed_once(monkeypat
     with pytest.raises(Invalid):
         promise.STEP.parse_form({}, ALL, begun)
     result = promise.STEP.parse_form({"promise": "yes"}, ALL, begun)
+    assert result is not None
     assert named(ALL, "prolific", VisitHistory(1, results=[*begun.results, result])) is None
