@@ -103,7 +103,9 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
         await answer(engine, campaign, 4)
     alone = kind()
     await newest_state(engine, first, alone)
-    monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 2.5 * alone.positions[criterion_key(first)].state.nbytes)
+    monkeypatch.setattr(
+        incremental, "MAX_REPLAY_BYTES", 2.5 * alone.positions[criterion_key(first.criteria[0])].state.nbytes
+    )
     followers = kind()
     for campaign in (first, second, first, third):
         await newest_state(engine, campaign, followers)

@@ -49,7 +49,7 @@ def test_who_comes_from_where_has_these_steps_in_this_order(platform, steps):
 
 
 def test_without_steps_nobody_is_asked_anything():
-    nothing = VisitAndAnswerSettings.model_construct(welcome=False)
+    nothing = ALL.model_copy(update={"welcome": False, "consent": "", "questions": []})
     assert not has_visit_steps(nothing)
     assert [named(nothing, name, VisitHistory(0)) for name in PLATFORMS] == [None] * len(PLATFORMS)
 
