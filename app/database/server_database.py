@@ -19,8 +19,7 @@ from app.text.postgres_address import parse_postgres_address
 INSPECT_DATABASE = text("""
     SELECT to_regclass('campaigns') IS NOT NULL AS has_tables,
            current_setting('transaction_read_only') = 'on' AS read_only,
-           has_database_privilege(current_database(), 'TEMPORARY') AS may_lease,
-           current_database() AS name, current_user AS person, pg_backend_pid() AS session
+           pg_backend_pid() AS session
 """)
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first transaction id.
 RESET_RESTORED_TRANSACTION_IDS = text("""
@@ -86,18 +85,12 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
 async def inspect_database(url: str) -> DatabaseState:
     """Return the state of the database at `url`.
 
-    Raises StartupProblem if it does not answer, is behind a pooler that shares sessions, or forbids temporary objects:
-    each connection creates the function that leases HITs (see `annotation/hits/lease_sql.py`).
+    Raises StartupProblem if it does not answer, or is behind a pooler that shares sessions.
     """
     engine = create_engine(url, pool_size=2, limits=SERVING_LIMITS)
     try:
         async with engine.connect() as connection:
             row = (await connection.execute(INSPECT_DATABASE)).one()
-            if not row.may_lease:
-                raise StartupProblem(
-                    f"The user of DATABASE_URL may not make temporary objects, which handing out work needs. "
-                    f'Let the owner of the database run: GRANT TEMPORARY ON DATABASE "{row.name}" TO "{row.person}"'
-                )
             revision = await schema_revision_on_connection(connection)
             await connection.commit()
             if await is_session_shared(engine, row.session):

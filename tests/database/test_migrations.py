@@ -12,9 +12,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.annotation.hits.lease_sql import LEASE_FUNCTION
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
 from app.database.schema import metadata
-from app.database.session import borrow_autocommit_driver
+from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import StartupProblem
 from app.inference.online.laws import ONLINE_LAWS
 from tests.annotation.hits.campaigns import values
@@ -95,6 +96,19 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
         await connection.execute(text("CREATE SCHEMA public"))
         await connection.run_sync(metadata.create_all)
     assert await facts(engine, TABLE_FACTS) == migrated
+
+
+async def test_the_stored_function_that_leases_is_the_one_of_the_code(engine):
+    """If this fails, the code has changed the function, and needs a migration that replaces the stored one."""
+    async with engine.connect() as connection:
+        driver = await driver_of(connection)
+        await driver.execute(LEASE_FUNCTION.replace("easel_lease", "pg_temp.easel_lease"))
+        functions = await driver.fetch(
+            "SELECT pg_get_function_arguments(oid), prosrc FROM pg_proc WHERE proname = 'easel_lease'"
+        )
+        await connection.invalidate()
+    assert len(functions) == 2
+    assert len({(arguments, " ".join(body.split())) for arguments, body in functions}) == 1
 
 
 @pytest.mark.own_database

@@ -16,11 +16,9 @@ The database's clock, read after the locks, decides whether a lease is open: the
 and time spent waiting counts.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from weakref import WeakSet
 
 from sqlalchemy import TextClause, text
 
@@ -29,7 +27,14 @@ from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_open_sql
-from app.database.session import Driver, Record, SharedParameters, execute_statement, fetch_first_row
+from app.database.session import (
+    Driver,
+    Record,
+    SharedParameters,
+    compile_statement,
+    execute_statement,
+    fetch_first_row,
+)
 from app.designs.content import SourceAndReference
 from app.quality.checks import placed_checks_json
 from app.record import law_storage
@@ -174,45 +179,41 @@ LEASE_PARAMETER_TYPES = {
 }
 
 
-def to_function_sql(sql: str) -> str:
-    """Return `sql` with the parameters and the clock of the lease function instead of those of a statement.
-
-    Each condition is defined once for leases, renewals and late answers, and can be EXPLAINed on its own.
-    """
-    return re.sub(r"(?<!:):(\w+)", r"its_\1", sql.replace(DATABASE_TIME, "time_after_locks"))
-
-
-# Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. Every connection
-# creates this function when it first needs it, so it always matches this version of the code.
-CREATE_LEASE_FUNCTION = f"""
-    CREATE OR REPLACE FUNCTION pg_temp.lease(
-        {", ".join(f"its_{name} {kind}" for name, kind in LEASE_PARAMETER_TYPES.items())},
-        OUT leased bigint, OUT until timestamptz
-    ) LANGUAGE plpgsql AS $$
+# Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
+# holds this function, so a change of `LEASE_FUNCTION` needs a migration; a test compares the two. Each condition is
+# written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the arguments.
+LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = compile_statement(
+    text(f"""
+    #variable_conflict use_column
     DECLARE time_after_locks timestamptz;
     BEGIN
-        PERFORM FROM ({to_function_sql(law_storage.SHARE_STORE_LOCK.text)}) AS locked;
-        PERFORM FROM ({to_function_sql(law_storage.LOCK_LAW_STATE.text)}) AS locked;
-        IF its_hits_per_annotator IS NOT NULL OR its_one_hit THEN
-            PERFORM FROM ({to_function_sql(LOCK_ANNOTATOR_SQL)}) AS locked;
+        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
+        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
+        IF :hits_per_annotator IS NOT NULL OR :one_hit THEN
+            PERFORM FROM ({LOCK_ANNOTATOR_SQL}) AS locked;
         END IF;
-        PERFORM FROM ({to_function_sql(LOCK_POSTERIORS_SQL)}) AS locked;
+        PERFORM FROM ({LOCK_POSTERIORS_SQL}) AS locked;
         time_after_locks := clock_timestamp();
-        {to_function_sql(INSERT_LEASE)} INTO leased, until;
-        IF its_checks IS NOT NULL AND leased IS NOT NULL THEN
-            {to_function_sql(INSERT_HIT_CHECKS)};
+        {INSERT_LEASE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, until;
+        IF :checks IS NOT NULL AND leased IS NOT NULL THEN
+            {INSERT_HIT_CHECKS};
         END IF;
-    END $$
+    END
+    """)
+)
+LEASE_FUNCTION = f"""
+    CREATE FUNCTION easel_lease(
+        {", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in LEASE_ARGUMENTS)},
+        OUT leased bigint, OUT until timestamptz
+    ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
 """
-
-CONNECTIONS_WITH_LEASE_FUNCTION: WeakSet[Driver] = WeakSet()
 
 
 def lock_and_lease_sql(shown_sql: str) -> TextClause:
     """Return the statement that leases a HIT and selects the columns of `shown_sql`."""
     return text(f"""
     SELECT leased.id, leased.expires_at, shown.*
-    FROM pg_temp.lease({", ".join(f":{name}" for name in LEASE_PARAMETER_TYPES)}) AS leased (id, expires_at),
+    FROM easel_lease({", ".join(f":{name}" for name in LEASE_ARGUMENTS)}) AS leased (id, expires_at),
          ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
 """)
@@ -354,10 +355,7 @@ class HeldHitLimits(LeaseLimits):
 async def lease_hit(
     connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
 ) -> LeasedHit | None:
-    """Lease the proposed items as a new HIT; return None if another request took some of them first.
-
-    `connection` must not be in a transaction: a rollback would drop the lease function, and later calls would miss it.
-    """
+    """Lease the proposed items as a new HIT; return None if another request took some of them first."""
     parameters = LeaseParameters(
         campaign=assignment.campaign_id,
         hit=0,
@@ -385,9 +383,6 @@ async def lease_hit(
         reason=proposal.reason,
         probability=proposal.probability,
     )
-    if connection not in CONNECTIONS_WITH_LEASE_FUNCTION:
-        await connection.execute(CREATE_LEASE_FUNCTION)
-        CONNECTIONS_WITH_LEASE_FUNCTION.add(connection)
     statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
     return await fetch_first_row(connection, statement, parameters, LeasedHit)
 
