@@ -1,4 +1,4 @@
-# The app runs from the tree it was copied as: templates, static files and migrations lie beside app/.
+# The app runs from the tree it was copied as: templates, static files, migrations and docs are beside app/.
 FROM python:3.13-slim AS build
 WORKDIR /srv/easel
 ENV UV_LINK_MODE=copy UV_NO_CACHE=1 UV_COMPILE_BYTECODE=1
@@ -8,7 +8,7 @@ RUN awk '/^uv==/,!/\\$/' requirements.lock > /tmp/uv.txt \
     && pip install --no-cache-dir --require-hashes --only-binary :all: -r /tmp/uv.txt \
     && uv venv --python "$(command -v python)" .venv \
     && uv pip install --require-hashes --only-binary :all: -r pyproject.toml -c requirements.lock
-COPY LICENSE ./
+COPY LICENSE mkdocs.yml ./
 COPY app app
 RUN uv pip install --no-deps --build-constraints requirements.lock -e .
 

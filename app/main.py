@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -228,7 +229,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(
         title="Easel",
-        version="1",
+        version=version("easel"),
         description=API_DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,

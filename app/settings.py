@@ -86,6 +86,15 @@ def _require_long_key(key: SecretStr) -> SecretStr:
     return key
 
 
+def project_folder() -> Path:
+    """Return the folder with `templates`, `static`, `migrations`, `examples` and `docs`.
+
+    In a checkout it is the one above this package, in a wheel a folder inside it: see pyproject.toml.
+    """
+    package = Path(__file__).resolve().parent
+    return package.parent if (package.parent / "pyproject.toml").is_file() else package / "project"
+
+
 def _default_data_dir() -> Path:
     """Return a folder outside the checkout, so that a fresh clone finds the data (XDG base directory specification)."""
     return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "easel"

@@ -577,10 +577,6 @@ def test_a_database_that_goes_away_in_a_command_is_one_line(easel, files, databa
     assert easel("campaign", "list").output == before
 
 
-def test_the_version_is_that_of_the_package(easel):
-    assert easel("--version").output == "0.1.0\n"
-
-
 @pytest.mark.parametrize(
     ("host", "public_url", "expected"),
     [

@@ -1,4 +1,4 @@
-"""What stands beside the code: the lock, the Makefile, the image and the compose file."""
+"""What stands beside the code: the version, the lock, the Makefile, the wheel, the image and the compose file."""
 
 import json
 import os
@@ -6,11 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx
 import pytest
+
+from app.main import create_app
+from app.settings import Settings
+from tests.servers import easel_serving
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = (ROOT / "pyproject.toml").read_text()
@@ -40,6 +47,19 @@ def requirement_name(requirement: str) -> str:
     found = re.match(r"[A-Za-z0-9_-]+", requirement)
     assert found
     return found[0].lower()
+
+
+# The version
+
+VERSION = tomllib.loads(PROJECT)["project"]["version"]
+
+
+def test_every_place_has_the_version_of_the_project():
+    assert create_app(Settings()).version == VERSION
+    assert run(BIN / "easel", "--version").stdout == f"{VERSION}\n"
+    assert f'\nversion: "{VERSION}"\n' in (ROOT / "CITATION.cff").read_text()
+    released = re.findall(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert released[0] == VERSION
 
 
 # The lock
@@ -118,6 +138,45 @@ def test_a_python_newer_than_python3_is_found_beside_it(checkout, tmp_path):
         tool.chmod(0o755)
     made = run("make", "-n", "setup", cwd=checkout, PATH=f"{tools}:{os.environ['PATH']}")
     assert "python3.12 -m venv" in made.stdout
+
+
+# The wheel
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The command `easel` of a wheel in an environment of its own, with the packages of this one."""
+    offline = ("--offline", "--quiet")
+    built = run(BIN / "uv", "build", *offline, "--no-build-isolation", "--out-dir", tmp_path / "dist")
+    assert built.returncode == 0, built.stderr
+    environment = tmp_path / "environment"
+    made = run(BIN / "uv", "venv", *offline, "--python", sys.executable, environment)
+    assert made.returncode == 0, made.stderr
+    wheel = tmp_path / "dist" / f"easel-{VERSION}-py3-none-any.whl"
+    put = run(BIN / "uv", "pip", "install", *offline, "--no-deps", "--python", environment / "bin" / "python", wheel)
+    assert put.returncode == 0, put.stderr
+    (packages,) = environment.glob("lib/python*/site-packages")
+    # Python does not read the .pth files of a folder that a .pth file names, so this checkout is not on the path.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return environment / "bin" / "easel"
+
+
+def test_a_wheel_serves_the_demo_from_an_empty_environment(installed):
+    folder = installed.parents[1]
+    imported = run(installed.with_name("python"), "-c", "import app; print(app.__file__)", cwd=folder).stdout
+    assert Path(imported).is_relative_to(folder)
+    with TemporaryDirectory(prefix="easel-wheel-", dir="/tmp") as data:
+        command = (str(installed), "serve", "--demo", "--port", "0")
+        with easel_serving(Path(data), command=command) as server, httpx.Client(follow_redirects=True) as client:
+            login = run(installed, "login", cwd=folder, EASEL_DATA_DIR=data, DATABASE_URL="").stdout.split()[0]
+            welcome = client.get(server.link)
+            assert "Lexical frequency" in welcome.text
+            (style,) = re.findall(r'href="(/static/easel\.css[^"]*)"', welcome.text)
+            assert client.get(server.base + style).headers["content-type"].startswith("text/css")
+            address, _, token = login.partition("?token=")
+            assert "Lexical frequency" in client.post(address, data={"token": token}).text
+            assert "Upgrading" in client.get(f"{server.base}/admin/help/operators/upgrading").text
+            assert client.get(f"{server.base}/api/v1/openapi.json").json()["info"]["version"] == VERSION
 
 
 # The image and the compose file

@@ -8,8 +8,9 @@ from app.campaigns import campaign_file
 from app.campaigns.campaign_file import About
 from app.campaigns.settings import CampaignSettings
 from app.errors import NotFound, shorten_echo
+from app.settings import project_folder
 
-QUESTION_FILES_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "questions"
+QUESTION_FILES_FOLDER = project_folder() / "examples" / "questions"
 # In the order on the page. To add a question, add its file and its name here.
 QUESTION_NAMES = (
     *("lexical-frequency", "political-spectrum", "translation-systems"),

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
@@ -10,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import SERVING_LIMITS, create_engine
 from app.errors import StartupProblem, shorten_echo
-from app.settings import easel_command_line
+from app.settings import easel_command_line, project_folder
 
 if TYPE_CHECKING:
     from alembic.config import Config  # it takes long to import, and as a rule there is nothing to migrate
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
+MIGRATIONS_FOLDER = project_folder() / "migrations"
 
 # The migrations of Easel 0.1 are squashed into the initial one: from its last revision the schema is the same.
 LAST_REVISION_OF_0_1 = "0061"
@@ -26,8 +25,8 @@ def alembic_configuration(url: str) -> "Config":
     """Return Alembic's configuration for the database at `url`."""
     from alembic.config import Config
 
-    config = Config(toml_file=str(PROJECT_ROOT / "pyproject.toml"))
-    config.set_main_option("script_location", str(PROJECT_ROOT / "migrations"))
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS_FOLDER))
     config.attributes["url"] = url
     return config
 
@@ -65,7 +64,7 @@ async def schema_revision_on_connection(connection: AsyncConnection) -> str | No
 
 def known_schema_revisions() -> list[str]:
     """Return the revisions of all migrations, the oldest first. A migration's revision is the name of its file."""
-    return sorted(path.stem for path in (PROJECT_ROOT / "migrations" / "versions").glob("*.py"))
+    return sorted(path.stem for path in (MIGRATIONS_FOLDER / "versions").glob("*.py"))
 
 
 def newest_schema_revision() -> str:

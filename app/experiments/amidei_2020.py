@@ -18,8 +18,9 @@ from app.experiments.runs import ArmResult, RunExperiment, figure_by_arm
 from app.inference.ground.arrays import Integers
 from app.inference.preferences import transitivity
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
+from app.settings import project_folder
 
-ARGUMENT_JUDGMENTS = Path(__file__).resolve().parents[2] / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
+ARGUMENT_JUDGMENTS = project_folder() / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
 # Table 1: whether the triads of each annotator are transitive.
 PAPER_TRIADS = {
     "A1": (True, True, True),

@@ -15,8 +15,9 @@ from app.inference.agreement import krippendorff, label_agreement
 from app.inference.ground.arrays import Array, Integers
 from app.inference.labels import dawid_skene
 from app.inference.labels.dawid_skene import DawidSkeneResult
+from app.settings import project_folder
 
-WORD_SENSE_FOLDER = Path(__file__).resolve().parents[2] / "examples" / "data" / "masc_wordsense"
+WORD_SENSE_FOLDER = project_folder() / "examples" / "data" / "masc_wordsense"
 SENSE_WORDS = ("add-v", "ask-v", "date-n", "help-v")
 START_ACCURACY = 0.7  # on the diagonal of every response matrix
 SURE_POSTERIOR, LIKELY_POSTERIOR = 0.99, 0.75

@@ -12,13 +12,13 @@ import yaml
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from app.http.templating import PROJECT_ROOT
+from app.settings import project_folder
 from app.text.latex import replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
 
 HELP_PATH = "/admin/help"
-DOCUMENTATION_FOLDER = PROJECT_ROOT / "docs"
-NAVIGATION_FILE = PROJECT_ROOT / "mkdocs.yml"
+DOCUMENTATION_FOLDER = project_folder() / "docs"
+NAVIGATION_FILE = project_folder() / "mkdocs.yml"
 HOME_PAGE = "index"
 PICTURE_SUFFIXES = {".png", ".svg"}
 COMMENT_LINE = re.compile(r"^ *<!--.*?-->\n", re.MULTILINE)  # only the site's Markdown knows HTML

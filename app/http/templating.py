@@ -29,14 +29,13 @@ from app.http.languages.catalogue import (
 )
 from app.http.languages.refusals import translate_refusal
 from app.http.languages.templates import translate_template_source
-from app.settings import easel_command_line
+from app.settings import easel_command_line, project_folder
 from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
 from app.text.result_cache import cache_results_by_size
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
-STATIC_FOLDER = PROJECT_ROOT / "static"
+STATIC_FOLDER = project_folder() / "static"
 INCLUDE_TAG_PATTERN = re.compile(r"""{% include "([^"]+)" %}""")
 DESIGN_SCRIPT_PATTERN = re.compile(r'src="/static/(designs/\w+\.js)')
 SCRIPT_IMPORT_PATTERN = re.compile(r'^import\b[^"]*"(\.[^"]+)"', re.MULTILINE)
@@ -69,7 +68,7 @@ class InlineIncludes(Extension):
 
 # Templates in English. With `auto_reload` Jinja would check the files' times for every page.
 english_environment = Environment(
-    loader=FileSystemLoader(PROJECT_ROOT / "templates"),
+    loader=FileSystemLoader(project_folder() / "templates"),
     autoescape=True,
     auto_reload=False,
     trim_blocks=True,
@@ -111,7 +110,7 @@ def script_and_imports(first_script: Path) -> set[str]:
         imported = {(script.parent / name).resolve() for name in SCRIPT_IMPORT_PATTERN.findall(script.read_text())}
         waiting += imported - scripts
         scripts |= imported
-    return {script.relative_to(PROJECT_ROOT).as_posix() for script in scripts}
+    return {script.relative_to(STATIC_FOLDER.parent).as_posix() for script in scripts}
 
 
 def query_before_language(query: Iterable[tuple[str, str]]) -> str:

@@ -2,7 +2,6 @@
 
 import csv
 from datetime import datetime
-from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -12,8 +11,9 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound
 from app.imports import items
 from app.imports.columns import ColumnMapping
+from app.settings import project_folder
 
-DEMO_ITEMS_FILE = Path(__file__).resolve().parents[2] / "examples" / "data" / "verbs150.csv"
+DEMO_ITEMS_FILE = project_folder() / "examples" / "data" / "verbs150.csv"
 DEMO_QUESTION_NAME = "lexical-frequency"
 
 
