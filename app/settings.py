@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from collections.abc import Iterable
 from os import environ
 from pathlib import Path
@@ -14,6 +15,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.text.email_address import is_email_address
 from app.text.postgres_address import parse_postgres_address
 
+PACKAGE_FOLDER = Path(__file__).resolve().parent
+IS_CHECKOUT = (PACKAGE_FOLDER.parent / "pyproject.toml").is_file()
 MIN_SECRET_CHARACTERS = 32
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
@@ -91,8 +94,7 @@ def project_folder() -> Path:
 
     In a checkout it is the one above this package, in a wheel a folder inside it: see pyproject.toml.
     """
-    package = Path(__file__).resolve().parent
-    return package.parent if (package.parent / "pyproject.toml").is_file() else package / "project"
+    return PACKAGE_FOLDER.parent if IS_CHECKOUT else PACKAGE_FOLDER / "project"
 
 
 def _default_data_dir() -> Path:
@@ -225,8 +227,10 @@ def environment_variable_name(field: str) -> str:
 
 
 def easel_command_line() -> str:
-    """Return the command to type for `easel` on this machine: `make setup` does not put it on the PATH."""
-    return "easel" if shutil.which("easel") else ".venv/bin/easel"
+    """Return the command to type for `easel` on this machine: neither `make setup` nor `uvx` puts it on the PATH."""
+    if shutil.which("easel"):
+        return "easel"
+    return ".venv/bin/easel" if IS_CHECKOUT else str(Path(sys.executable).with_name("easel"))
 
 
 def read_settings() -> Settings:
