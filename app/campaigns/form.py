@@ -84,6 +84,7 @@ class FormSection:
     basic_fields: Sequence[FormField]
     advanced_fields: Sequence[FormField]
     is_visible_to_annotators: bool
+    help_url: str
 
     @property
     def has_error_in_advanced(self) -> bool:
@@ -141,6 +142,7 @@ def build_form_sections(
             [field for name in group.basic_settings if has_choice(name) for field in fields_by_setting[name]],
             [field for name in group.advanced_settings if has_choice(name) for field in fields_by_setting[name]],
             group.is_visible_to_annotators,
+            group.help_url,
         )
         for group in FORM_FIELD_GROUPS
     ]

@@ -12,6 +12,18 @@ DESIGN_SETTINGS_SETTING = "design_settings"  # stands for the fields of all desi
 CRITERIA_SETTING = "criteria"  # stands for the fields of each criterion
 GOAL_NUMBER_SETTINGS = [name for name in GoalSettings.model_fields if name.startswith("goal_")]
 CRITERIA_SHOWN_SETTING, ASKED_BY_SETTING = "criteria_shown", "asked_by"
+# Help about a group of settings, by one of the group.
+HELP_BY_SETTING = {
+    "question": "/admin/help/researchers/settings#what-you-ask",
+    "judgments_per_item": "/admin/help/researchers/settings#how-much-you-ask",
+    "minutes_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
+    "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
+    "consent": "/admin/help/researchers/visit",
+    "update_law": "/admin/help/researchers/settings#how-answers-become-scores",
+    "goal": "/admin/help/researchers/goals",
+    "quality_preset": "/admin/help/researchers/quality",
+    "alert_emails": "/admin/help/researchers/alerts",
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,12 @@ class SettingGroup:
     basic_settings: tuple[str, ...]
     advanced_settings: tuple[str, ...] = ()
     is_visible_to_annotators: bool = False
+
+    @property
+    def help_url(self) -> str:
+        return next(
+            HELP_BY_SETTING[name] for name in self.basic_settings + self.advanced_settings if name in HELP_BY_SETTING
+        )
 
 
 FORM_FIELD_GROUPS = (
