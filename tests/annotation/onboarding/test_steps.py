@@ -89,6 +89,5 @@ def test_a_step_of_the_tests_is_asked_after_the_others_and_passed_once(monkeypat
     assert 'name="promise"' in page.render(token="t", step="promise")
     with pytest.raises(Invalid):
         promise.STEP.parse_form({}, ALL, begun)
-    result = promise.STEP.parse_form({"promise": "yes"}, ALL, begun)
-    assert result is not None
+    result = promise.parse_promise_form({"promise": "yes"}, ALL, begun)
     assert named(ALL, "prolific", VisitHistory(1, results=[*begun.results, result])) is None
