@@ -16,7 +16,7 @@ from app.selection import companions
 from app.selection.index import SelectionIndex, plan_first_iteration, plan_later_iteration
 from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
-from app.selection.rule import Draw, SelectionSettings
+from app.selection.rule import Draw, ItemValues, SelectionSettings
 
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
@@ -39,7 +39,8 @@ def index_of(
 ) -> SelectionIndex:
     judgments = [0] * len(score) if judgments is None else judgments
     return SelectionIndex(
-        score, variance, judgments, SelectionSettings(judgments_per_item=wanted, items_per_hit=5, gamma=GAMMA)
+        ItemValues(score, variance, judgments),
+        SelectionSettings(judgments_per_item=wanted, items_per_hit=5, gamma=GAMMA),
     )
 
 
@@ -310,7 +311,8 @@ def test_the_newest_values_can_be_read():
 def test_the_callers_arrays_are_left_alone():
     score, variance, judgments = np.array(SCORE), np.array(VARIANCE), np.zeros(8, dtype=int)
     index = SelectionIndex(
-        score, variance, judgments, SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA)
+        ItemValues(score, variance, judgments),
+        SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA),
     )
     index.update([0], [0.9], [0.01], [1])
     assert (score[0], variance[0], judgments[0]) == (0.5, 0.08, 0)

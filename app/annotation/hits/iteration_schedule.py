@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import (
@@ -23,7 +22,7 @@ from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.registry import selection_rule, selection_settings
-from app.selection.rule import Draw
+from app.selection.rule import Draw, ItemValues
 
 REPLACED_LEADER_REASON = "leader_is_gone", None  # reason and probability: the planned leader needs no more judgments
 PLANNED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
@@ -226,7 +225,10 @@ async def store_iteration_plan(
     )
     # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
     planned_hits = await asyncio.to_thread(
-        draw_iteration_hits, assignment, index.score.copy(), index.variance.copy(), judgments, iteration
+        draw_iteration_hits,
+        assignment,
+        ItemValues(index.score.copy(), index.variance.copy(), judgments, index.status),
+        iteration,
     )
     if not planned_hits:
         return False
@@ -238,15 +240,9 @@ async def store_iteration_plan(
     return True
 
 
-def draw_iteration_hits(
-    assignment: AssignmentState,
-    score: npt.NDArray[np.float64],
-    variance: npt.NDArray[np.float64],
-    judgments: npt.NDArray[np.int64],
-    iteration: int,
-) -> list[Draw]:
+def draw_iteration_hits(assignment: AssignmentState, values: ItemValues, iteration: int) -> list[Draw]:
     """Return the HITs of one iteration. The seed and the iteration's number decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
     return selection_rule(assignment).plan_iteration(
-        score, variance, judgments, selection_settings(assignment), iteration=iteration, rng=rng
+        values, selection_settings(assignment), iteration=iteration, rng=rng
     )
