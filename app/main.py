@@ -123,6 +123,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.plans = PlanRunner(state.database)
+    state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
@@ -144,6 +145,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     await state.outbox.stop()
     await state.rehearsals.stop()
     await state.campaign_monitor.stop()
+    await state.due_revisions.stop()
     await state.comparisons.stop()
     await state.live.stop()
     await state.readiness.stop()
@@ -154,10 +156,11 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 
 def start_background_loops(state: State) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
-    revisions = DueRevisions(state.database, dependencies.get_now)
     loops = [
         BackgroundLoop(
-            "revisions", revisions.revise_due_campaigns, pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS
+            "revisions",
+            state.due_revisions.revise_due_campaigns,
+            pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
         ),
         BackgroundLoop("alerts", state.outbox.run_round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
     ]

@@ -13,7 +13,7 @@ from app.database.campaign import load_campaign_by_slug
 from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
 from app.quality import actions, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.pages.annotators import Comparisons, Medians
+from app.quality.pages.annotators import Comparisons, Medians, Revisions
 from app.quality.peer_agreement import AnnotatorComparison
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
@@ -204,6 +204,7 @@ async def list_answers(
 )
 async def act_on_annotator(
     database: Database,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorNameOrPseudonym,
     *,
@@ -216,10 +217,8 @@ async def act_on_annotator(
     The reply comes when the posteriors include the decision; annotation continues meanwhile. The decision is valid from
     the start, even if the reply does not arrive.
     """
-    revise_posteriors = await actions.decide_on_annotator(
-        database, slug, annotator, action, reason=body.reason, now=now
-    )
-    await revise_posteriors()
+    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
+    await revisions.revise(campaign_id, now=now)
 
 
 @router.post(
@@ -235,6 +234,7 @@ async def act_on_annotator(
 )
 async def act_on_answer(
     database: Database,
+    revisions: Revisions,
     slug: str,
     answer: RowId,
     *,
@@ -243,8 +243,8 @@ async def act_on_answer(
     now: Now,
 ) -> None:
     """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
-    revise_posteriors = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
-    await revise_posteriors()
+    campaign_id = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
+    await revisions.revise(campaign_id, now=now)
 
 
 class FindingOfRule(BaseModel):

@@ -2,7 +2,7 @@
 
 Hold: the annotator gets no further HITs, and their answers count. Exclude: no further HITs, and none of their answers
 counts. Release and restore undo these. A single answer can be excluded too; its annotator continues. Answers stay in
-the record. Posteriors follow with `revisions.revise_posteriors`, which the caller runs after the transaction. `actor`
+the record. Posteriors follow with the next revision (`record.due_revisions`), after the transaction. `actor`
 names the decider where neither the request nor the command does.
 
 The annotator's row decides between concurrent decisions. HITs are locked before it, as everywhere.

@@ -1,11 +1,9 @@
 """Researchers' pages about annotators: the list of all, and one annotator with all their answers."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
@@ -19,6 +17,7 @@ from app.quality import actions, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.listings import list_check_answers_of_annotator
 from app.quality.peer_agreement import AnnotatorComparisons
+from app.record.due_revisions import DueRevisions
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
@@ -35,6 +34,12 @@ async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
     return medians
 
 
+async def get_due_revisions(request: Request) -> DueRevisions:
+    due_revisions: DueRevisions = request.app.state.due_revisions
+    return due_revisions
+
+
+Revisions = Annotated[DueRevisions, Depends(get_due_revisions)]
 Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
 Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 
@@ -117,7 +122,7 @@ async def annotator_page(
 async def post_annotator_action(
     form: FormFields,
     database: Database,
-    background_tasks: BackgroundTasks,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorPathName,
     *,
@@ -126,9 +131,8 @@ async def post_annotator_action(
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
-    await wait_briefly_for_revision(
-        await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now), background_tasks
-    )
+    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now)
+    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
 
 
@@ -136,7 +140,7 @@ async def post_annotator_action(
 async def post_answer_action(
     form: FormFields,
     database: Database,
-    background_tasks: BackgroundTasks,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorPathName,
     *,
@@ -146,31 +150,11 @@ async def post_answer_action(
 ) -> Response:
     """Apply a decision about one answer, as `post_annotator_action` does."""
     reason = form.get("reason", "")
-    await wait_briefly_for_revision(
-        await actions.decide_on_answer(
-            database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
-        ),
-        background_tasks,
+    campaign_id = await actions.decide_on_answer(
+        database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
+    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
-
-
-async def wait_briefly_for_revision(
-    revise_posteriors: Callable[[], Awaitable[None]], background_tasks: BackgroundTasks
-) -> None:
-    """Wait a moment for the revision after a decision, so that most pages show its result; a longer one goes on after
-    the reply.
-    """
-    task = asyncio.ensure_future(revise_posteriors())
-    await asyncio.wait({task}, timeout=REVISION_WAIT_SECONDS)
-    if task.done():
-        task.result()
-    else:
-        background_tasks.add_task(await_task, task)
-
-
-async def await_task(task: Awaitable[None]) -> None:
-    await task
 
 
 def redirect_to_annotator(slug: str, annotator: str) -> Response:
