@@ -66,7 +66,7 @@ from app.imports.pages import campaign_files, imports
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
 from app.planning import pages as planning
-from app.planning.forecast import PlanRunner
+from app.planning.forecast import ForecastRunner
 from app.quality import api as quality_api
 from app.quality.annotators import MedianSecondsCache
 from app.quality.pages import annotators
@@ -122,7 +122,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.posterior_cache = PosteriorCache()
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
-    state.plans = PlanRunner(state.database)
+    state.forecasts = ForecastRunner(state.database)
     state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()

@@ -132,12 +132,12 @@ def arrange_by_judgments(
 class EvenRule(AlgorithmOne):
     """Rule whose iterations ask about every item once, or about the least judged items."""
 
-    def plan_iteration(
+    def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Plan the HITs of an iteration."""
+        """Draw the HITs of an iteration."""
         if iteration == 0:
-            return AlgorithmOne.plan_iteration(self, values, settings, iteration=0, rng=rng)
+            return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
         judgments = values.judgments_for_drawing(settings)
         room = np.flatnonzero(judgments < settings.judgments_per_item)
         most = (

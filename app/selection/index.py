@@ -173,7 +173,7 @@ class SelectionIndex(OpenItems):
             self.companions.add(item)
 
 
-def plan_first_iteration(
+def schedule_first_iteration(
     judgments: npt.ArrayLike, *, judgments_per_item: int, items_per_hit: int, rng: np.random.Generator
 ) -> list[Draw]:
     """Cover every item that still wants judgments once: a random partition into HITs of `items_per_hit`.
@@ -193,7 +193,7 @@ def plan_first_iteration(
     return [shuffle_hit(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
-def plan_later_iteration(
+def schedule_later_iteration(
     score: npt.ArrayLike,
     variance: npt.ArrayLike,
     judgments: npt.ArrayLike,
@@ -207,12 +207,12 @@ def plan_later_iteration(
     reason: str = LEAST_CERTAIN,
     rng: np.random.Generator,
 ) -> list[Draw]:
-    """Plan an iteration led by the items of highest variance, or of highest `leader_worth` (Algorithm 1, lines 9 to
+    """Schedule an iteration led by the items of highest variance, or of highest `leader_worth` (Algorithm 1, lines 9 to
     21).
 
     The arrays are (N,). `hits` is the number of HITs, by default N / items_per_hit rounded down and at least 1, which
     gives about one judgment per item. Leaders are items that still want judgments, ties at random. Companions come from
-    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is planned
+    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is scheduled
     beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter, but no
     item is asked alone if another one is wanted.
     """
@@ -230,11 +230,11 @@ def plan_later_iteration(
     if not leaders_as_companions:
         free[leaders] = False
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
-    planned = [
-        [leader, *_draw_planned_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
+    scheduled = [
+        [leader, *_draw_scheduled_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
     ]
-    _share_companions(planned)
-    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(planned, probabilities, strict=True)]
+    _share_companions(scheduled)
+    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
 
 
 def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
@@ -269,7 +269,7 @@ def pick_highest_with_probabilities(
     return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied_count, 1), 1.0).tolist()
 
 
-def _draw_planned_companions(
+def _draw_scheduled_companions(
     companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
 ) -> list[int]:
     """Draw companions for one HIT; those without room for another judgment are removed from the pool."""
@@ -307,17 +307,17 @@ class AlgorithmOne:
         """Return the index for drawing one HIT at a time."""
         return SelectionIndex(values, settings, arrange=self.arrange, reason=self.reason)
 
-    def plan_iteration(
+    def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Plan the HITs of an iteration."""
+        """Draw the HITs of an iteration."""
         judgments = values.judgments_for_drawing(settings)
         if iteration == 0:
-            hits = plan_first_iteration(
+            hits = schedule_first_iteration(
                 judgments, judgments_per_item=settings.judgments_per_item, items_per_hit=settings.items_per_hit, rng=rng
             )
         else:
-            hits = plan_later_iteration(
+            hits = schedule_later_iteration(
                 values.score,
                 values.variance,
                 judgments,

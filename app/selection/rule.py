@@ -226,10 +226,10 @@ class Rule(Protocol):
     def make_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
         """Return the index for draws of one HIT at a time, with a copy of the values."""
 
-    def plan_iteration(
+    def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         """Return the HITs of an iteration, numbered from 0; judgments include those that open HITs hold.
 
-        No item is planned beyond the judgments it wants, or asked alone while another could share its HIT.
+        No item is scheduled beyond the judgments it wants, or asked alone while another could share its HIT.
         """

@@ -193,7 +193,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
 def test_an_iteration_asks_about_each_other_item_once(iteration):
     asking = SelectionSettings(judgments_per_item=4, items_per_hit=1, gamma=0.1, never_drawn=(3,))
     rng = np.random.default_rng(1)
-    plan = AlgorithmOne().plan_iteration(
+    plan = AlgorithmOne().schedule_iteration(
         ItemValues(np.full(6, 0.5), np.full(6, 0.1), np.zeros(6)), asking, iteration=iteration, rng=rng
     )
     assert sorted(draw.items for draw in plan) == [[0], [1], [2], [4], [5]]

@@ -91,8 +91,8 @@ def test_what_has_left_the_pool_is_not_asked_about(rule, status):
     assert index.full_items(dict.fromkeys(range(ITEMS), 0)) == {*range(16)}
     draws = [index.draw(4, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(20)]
     for iteration in (0, 1):
-        plan = rule.plan_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
-        assert {item for draw in plan for item in draw.items} <= {*range(8, ITEMS)}
+        schedule = rule.schedule_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
+        assert {item for draw in schedule for item in draw.items} <= {*range(8, ITEMS)}
     assert all(min(draw.items) >= 16 for draw in draws)
 
 
@@ -148,21 +148,21 @@ def test_leaders_come_as_often_as_they_are_said_to(rule):
         assert_drawn_from(said, drawn)
 
 
-def test_of_a_plan_as_many_are_expected_to_lead_as_do(rule):
+def test_of_a_schedule_as_many_are_expected_to_lead_as_do(rule):
     score, variance, _ = known()
     for iteration, judgments in ((0, [0] * ITEMS), (2, [1] * ITEMS)):
-        plan = rule.plan_iteration(
+        schedule = rule.schedule_iteration(
             ItemValues(score, variance, judgments), ASKING, iteration=iteration, rng=np.random.default_rng(3)
         )
-        assert all(0 < hit.probability <= 1 and hit.reason for hit in plan)
+        assert all(0 < hit.probability <= 1 and hit.reason for hit in schedule)
 
 
 @pytest.mark.parametrize("iteration", [0, 1])
-def test_no_plan_asks_for_more_judgments_than_are_wanted(rule, iteration):
+def test_no_schedule_asks_for_more_judgments_than_are_wanted(rule, iteration):
     score, variance, judgments = known(most=4)
     values = ItemValues(score, variance, judgments)
-    plan = rule.plan_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
-    planned = np.bincount([item for draw in plan for item in draw.items], minlength=ITEMS)
-    assert plan
-    assert (judgments + planned <= np.maximum(judgments, 3)).all()
-    assert all(len(set(draw.items)) == len(draw.items) <= 4 and draw.leader in draw.items for draw in plan)
+    schedule = rule.schedule_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
+    scheduled = np.bincount([item for draw in schedule for item in draw.items], minlength=ITEMS)
+    assert schedule
+    assert (judgments + scheduled <= np.maximum(judgments, 3)).all()
+    assert all(len(set(draw.items)) == len(draw.items) <= 4 and draw.leader in draw.items for draw in schedule)

@@ -109,8 +109,8 @@ def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
         index.update([0], *([value] for value in gone[0]))
     assert {leader(index, rng) for rng in seeds} == {2, 3}
     values = ItemValues(*zip(*(rows if goes == "never asked" else gone), strict=True))
-    planned = [BEST_ITEMS_RULE.plan_iteration(values, asking, iteration=1, rng=rng) for rng in seeds]
-    assert {plan[0].leader for plan in planned} == {2, 3}
+    scheduled = [BEST_ITEMS_RULE.schedule_iteration(values, asking, iteration=1, rng=rng) for rng in seeds]
+    assert {schedule[0].leader for schedule in scheduled} == {2, 3}
 
 
 def test_items_alike_lead_as_often_as_each_other():
@@ -184,15 +184,15 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
     assert hit.leader == np.argmax(gains)
 
 
-def test_a_plan_is_led_by_those_that_gain_most():
+def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     values = ItemValues(rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40))
-    plan = THRESHOLD_RULE.plan_iteration(
+    schedule = THRESHOLD_RULE.schedule_iteration(
         values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1, threshold=0.3),
         iteration=2,
         rng=rng,
     )
     gains = log_gain_from_posterior(values.score - 0.3, values.variance, values.judgments)
-    leaders = {hit.leader for hit in plan}
+    leaders = {hit.leader for hit in schedule}
     assert min(gains[[*leaders]]) >= max(np.delete(gains, [*leaders]))

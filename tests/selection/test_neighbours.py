@@ -68,15 +68,15 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
         assert worth[hit.leader] == max(worth[wanted])
 
 
-def test_a_plan_is_led_by_those_that_gain_most():
+def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     values = ItemValues(rng.random(12), rng.random(12) / 50 + 0.001, rng.integers(0, 5, 12))
-    plan = SYSTEMS_RULE.plan_iteration(
+    schedule = SYSTEMS_RULE.schedule_iteration(
         values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1),
         iteration=2,
         rng=rng,
     )
     worth, _ = best_neighbour_gains(values)
-    leaders = [hit.leader for hit in plan]
+    leaders = [hit.leader for hit in schedule]
     assert worth[leaders].min() >= np.delete(worth, leaders).max()

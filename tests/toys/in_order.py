@@ -51,7 +51,7 @@ class InOrder:
     def make_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
         return InOrderIndex(values, settings)
 
-    def plan_iteration(
+    def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         wanted = np.flatnonzero(values.judgments_for_drawing(settings) < settings.judgments_per_item).tolist()

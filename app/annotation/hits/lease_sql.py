@@ -9,7 +9,7 @@ Races, and how each is decided:
   the annotator's row is locked first.
 - A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
   posteriors are then locked out of order.
-- Several requests that find an iteration finished: the campaign's row is locked, and the first plans the next one.
+- Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
 
 The database's clock, read after the locks, decides whether a lease is open: the clocks of server machines may differ,
@@ -120,8 +120,8 @@ ANNOTATOR_MAY_HOLD_HIT = f"""
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
         AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""
 
-# No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
-PLANNED_PLACE_IS_FREE = f"""
+# No other HIT of the same place in an iteration's schedule is open or answered; always true for streaming (NULLs).
+SCHEDULED_PLACE_IS_FREE = f"""
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
@@ -136,7 +136,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
+    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
@@ -230,7 +230,7 @@ RENEW_LEASE = text(f"""
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
       AND (SELECT barred IS NULL FROM annotators
            WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
-      AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
+      AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at
 """)
 
