@@ -337,7 +337,7 @@ class LeaseLimits(Record):
     always_shown: list[int]
 
 
-class HeldHitLimits(LeaseLimits):
+class HeldHit(LeaseLimits):
     """A HIT, its annotator and assignment, and the limits of its campaign `id`."""
 
     id: int
@@ -393,7 +393,7 @@ async def lease_hit(
 
 
 async def renew_lease(
-    connection: Driver, assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None
+    connection: Driver, assignment: AssignmentState | HeldHit, visitor: Visitor | None
 ) -> datetime | None:
     """Renew an expired lease and return its new end; None if another annotator has needed its items meanwhile.
 
@@ -424,12 +424,12 @@ async def renew_lease(
     return None if row is None else row.expires_at
 
 
-def capped_items(assignment: AssignmentState | HeldHitLimits, items: Sequence[int]) -> list[int]:
+def capped_items(assignment: AssignmentState | HeldHit, items: Sequence[int]) -> list[int]:
     """Return the items of a HIT that have a limit on judgments, which items of every HIT do not."""
     return [item for item in items if item not in assignment.always_shown]
 
 
-def lease_minutes(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None) -> int:
+def lease_minutes(assignment: AssignmentState | HeldHit, visitor: Visitor | None) -> int:
     """Return the length of a lease. It is short for a `visitor`, whose first touch is still to come."""
     minutes = assignment.lease_minutes
     return min(minutes, visitor.limits.untouched_minutes) if visitor else minutes

@@ -150,7 +150,7 @@ class HeldHitParameters(SharedParameters):
     now: datetime
 
 
-class HeldHitItems(ShownItems):
+class HeldItems(ShownItems):
     """Ids and texts of the items of a HIT, and whether one of them already has all wanted judgments."""
 
     overtaken: bool
@@ -319,7 +319,7 @@ async def resume_held_hit(
             return await refuse_hit(connection, assignment, reason, now=now)
         expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
-    (row,) = await fetch_rows(connection, statement, parameters, HeldHitItems)
+    (row,) = await fetch_rows(connection, statement, parameters, HeldItems)
     if expires_at is None or row.overtaken:
         await execute_statement(connection, CLOSE_HELD_HIT, parameters)
         return None
