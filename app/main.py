@@ -68,9 +68,8 @@ from app.media import pages as media
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.quality import api as quality_api
+from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
-from app.quality.pages import annotators
-from app.quality.pages import checks as quality
 from app.quality.peer_agreement import AnnotatorComparisons
 from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
@@ -204,7 +203,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
-    *(help_pages.router, audit_log.router, alerts.router, annotators.router, quality.router, visit.router),
+    *(help_pages.router, audit_log.router, alerts.router, quality.router, visit.router),
     *(
         auth_api.router,
         campaigns_api.router,

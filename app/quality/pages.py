@@ -1,4 +1,4 @@
-"""Researchers' pages about annotators: the list of all, and one annotator with all their answers."""
+"""Researchers' pages about annotators: all of them, one with all their answers, and findings, rules and checks."""
 
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
@@ -13,35 +13,16 @@ from app.database.campaign import load_campaign_for_page
 from app.designs.registry import design_of
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
-from app.quality import actions, annotators
+from app.quality import actions, annotators, listings
+from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.listings import list_check_answers_of_annotator
-from app.quality.peer_agreement import AnnotatorComparisons
-from app.record.due_revisions import DueRevisions
+from app.quality.rule_reach import load_rule_reaches, too_few_annotators_notice
+from app.quality.settings import active_rules, resolve_rules
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
 )
 
-
-async def get_comparisons(request: Request) -> AnnotatorComparisons:
-    comparisons: AnnotatorComparisons = request.app.state.comparisons
-    return comparisons
-
-
-async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
-    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
-    return medians
-
-
-async def get_due_revisions(request: Request) -> DueRevisions:
-    due_revisions: DueRevisions = request.app.state.due_revisions
-    return due_revisions
-
-
-Revisions = Annotated[DueRevisions, Depends(get_due_revisions)]
-Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
-Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
 REVISION_WAIT_SECONDS = 3.0  # then the page shows scores without the decision
@@ -111,7 +92,7 @@ async def annotator_page(
         "answers": answers,
         "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
         "words_of": ACTIONS_IN_LOG,
-        "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
+        "checks": await listings.list_check_answers_of_annotator(connection, campaign, annotator_id),
         "longest": MAX_REASON_CHARACTERS,
         "page": page,
     }
@@ -159,3 +140,20 @@ async def post_answer_action(
 
 def redirect_to_annotator(slug: str, annotator: str) -> Response:
     return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)
+
+
+@router.get("/checks")
+async def checks_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    silent = campaign.status == "draft" or not active_rules(campaign)
+    context = {
+        "campaign": campaign,
+        "findings": await listings.list_findings(connection, campaign.id),
+        "most": listings.MAX_FINDINGS_SHOWN,
+        "title_of": listings.rule_title,
+        "checks": await listings.list_check_lines(connection, campaign),
+        "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
+        "reach": await load_rule_reaches(connection, campaign.id, campaign, item_count=campaign.item_count),
+        "too_few": "" if silent else await too_few_annotators_notice(connection, campaign.id),
+    }
+    return render_page(request, "admin/checks.html", context)
