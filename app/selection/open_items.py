@@ -46,7 +46,8 @@ class OpenItems(ItemValues, ABC):
 
     def open_items(self) -> list[int]:
         """Return the items that want judgments, in numerical order. O(N)."""
-        return [item for item in np.flatnonzero(self._left > 0).tolist() if item not in self._never]
+        wanted = np.flatnonzero((self.status == 0) & (self.judgments < self._wanted)).tolist()
+        return [item for item in wanted if item not in self._never]
 
     def has_items_after(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
