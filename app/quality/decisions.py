@@ -298,7 +298,7 @@ async def record_and_log(
 ) -> int:
     """Record a decision about all answers of an annotator, or about one of them, and return its number."""
     target: DecisionTarget = "annotator"
-    number, details = annotator_id, {}
+    number, details = annotator_id, dict[str, int]()
     if answer_number is not None:
         target, number, details = "response", answer_number, {"answer": answer_number}
     seq = await record_decision(

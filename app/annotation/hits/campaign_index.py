@@ -333,7 +333,8 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Row[
     columns = await fetch_arrays_on_driver(
         connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4", status="i2"
     )
-    rule, states = selection_rule(campaign), {}
+    rule = selection_rule(campaign)
+    states: dict[str, Any] = {}
     if rule.reads_labels:
         labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         states["states"] = labels["number"].reshape(len(columns["score"]), -1)

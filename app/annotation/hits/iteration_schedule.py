@@ -24,7 +24,7 @@ from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.registry import selection_rule, selection_settings
 from app.selection.rule import Draw, ItemValues
 
-REPLACED_LEADER_REASON = "leader_is_gone", None  # reason and probability: the scheduled leader needs no more judgments
+REPLACED_LEADER_REASON = "leader_is_gone"  # the scheduled leader needs no more judgments
 SCHEDULED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
 
 # A place in the schedule is free if no open lease and no answer has it. Its items that reached the wanted number
@@ -170,13 +170,17 @@ async def find_free_place(
         items = await add_companions(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
-    leader, reason_and_probability = (
-        (place.leader, (place.drawn_because, place.leader_probability))
-        if place.leader in items
-        else (items[0], REPLACED_LEADER_REASON)
+    keeps_leader = place.leader in items
+    proposal = HitProposal(
+        leader=place.leader if keeps_leader else items[0],
+        items=presentation_order(assignment, items, campaign_index.rng),
+        reason=place.drawn_because if keeps_leader else REPLACED_LEADER_REASON,
+        probability=place.leader_probability if keeps_leader else None,
+        iteration=iteration,
+        ordinal=place.ordinal,
+        shared_leader=True,
     )
-    items = presentation_order(assignment, items, campaign_index.rng)
-    return HitProposal(leader, items, *reason_and_probability, iteration, place.ordinal, shared_leader=True), False
+    return proposal, False
 
 
 async def add_companions(

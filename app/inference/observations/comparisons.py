@@ -51,8 +51,14 @@ class PairOutcomeCounts:
 
     def select_pairs(self, mask: BooleanArray) -> "PairOutcomeCounts":
         """Return the pairs where the mask, (P,), is true; items keep their numbers."""
-        counts = (self.low_won[mask], self.high_won[mask], self.tied[mask])
-        return PairOutcomeCounts(self.low[mask], self.high[mask], *counts, n_items=self.n_items)
+        return PairOutcomeCounts(
+            low=self.low[mask],
+            high=self.high[mask],
+            low_won=self.low_won[mask],
+            high_won=self.high_won[mask],
+            tied=self.tied[mask],
+            n_items=self.n_items,
+        )
 
 
 def validate_comparisons(
