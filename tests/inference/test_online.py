@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.tie_margin import is_tie
+from app.inference.observations.comparisons import is_tie
 from app.inference.online import trueskill
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import (
