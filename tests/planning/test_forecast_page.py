@@ -30,7 +30,7 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
     found = await forecast_campaign(engine, campaign.slug, runs=3, now=NOW, at_once=4)
-    middle, low, high = found.forecast.band
+    middle, low, high = found.goal_forecast.band
     assert 0 < low <= middle <= high
     assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
@@ -210,7 +210,9 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
     assert said in found.ends_before_warning
     assert bool(said) == bool(found.ends_before_warning)
     some = replace(
-        found, judgments_wanted=16, forecast=replace(found.forecast, judgments_needed=np.array([5.0, 10.0, 20.0]))
+        found,
+        judgments_wanted=16,
+        goal_forecast=replace(found.goal_forecast, judgments_needed=np.array([5.0, 10.0, 20.0])),
     )
     assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
     assert (
