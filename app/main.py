@@ -67,11 +67,10 @@ from app.imports.pages import campaign_files, imports
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
 from app.planning import pages as planning
-from app.planning.forecast import PlanRunner
+from app.planning.forecast import ForecastRunner
 from app.quality import api as quality_api
+from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
-from app.quality.pages import annotators
-from app.quality.pages import checks as quality
 from app.quality.peer_agreement import AnnotatorComparisons
 from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
@@ -123,7 +122,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.posterior_cache = PosteriorCache()
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
-    state.plans = PlanRunner(state.database)
+    state.forecasts = ForecastRunner(state.database)
+    state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
@@ -145,6 +145,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     await state.outbox.stop()
     await state.rehearsals.stop()
     await state.campaign_monitor.stop()
+    await state.due_revisions.stop()
     await state.comparisons.stop()
     await state.live.stop()
     await state.readiness.stop()
@@ -155,10 +156,11 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 
 def start_background_loops(state: State) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
-    revisions = DueRevisions(state.database, dependencies.get_now)
     loops = [
         BackgroundLoop(
-            "revisions", revisions.revise_due_campaigns, pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS
+            "revisions",
+            state.due_revisions.revise_due_campaigns,
+            pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
         ),
         BackgroundLoop("alerts", state.outbox.run_round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
     ]
@@ -202,7 +204,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
-    *(help_pages.router, audit_log.router, alerts.router, annotators.router, quality.router, visit.router),
+    *(help_pages.router, audit_log.router, alerts.router, quality.router, visit.router),
     *(
         auth_api.router,
         campaigns_api.router,

@@ -22,7 +22,7 @@ from app.experiments.amidei_2020 import (
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.index import SelectionIndex
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 
 
 class Closure:
@@ -115,7 +115,7 @@ def speed(items: int, answers: int = 100_000) -> None:
     value = rng.random(items)
     mine = ImpliedPairFilter(Implications(), 1, 1, 10)
     asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=2, gamma=0.1, min_items=2)
-    index = SelectionIndex(value, rng.random(items) / 12 + 0.001, np.zeros(items), asking)
+    index = SelectionIndex(ItemValues(value, rng.random(items) / 12 + 0.001, np.zeros(items)), asking)
     pairs = rng.integers(items, size=(answers, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]].tolist()
     start = time.process_time()

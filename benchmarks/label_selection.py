@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from app.inference.online import dirichlet
 from app.selection.registry import SELECTION_RULES
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 
 ITEMS, CLASSES, WANTED, RUNS = 300, 4, 10, 20
 BUDGETS = (2, 3, 4, 5)  # labels an item
@@ -49,7 +49,7 @@ def asked(rule: str, truth: npt.NDArray[np.int64], chance: Counts, seed: int) ->
     score, variance = LAW.family.score(*states.T), LAW.family.variance(*states.T)
     more = {"states": states} if rule != "uniform" and SELECTION_RULES[rule].reads_labels else {}
     index = SELECTION_RULES["easl" if rule == "uniform" else rule].make_index(
-        score, variance, judgments, ASKING, **more
+        ItemValues(score, variance, judgments), ASKING, **more
     )
     for given in range(ITEMS * BUDGETS[-1]):
         if rule == "uniform":

@@ -18,7 +18,7 @@ from app.selection.even_rule import EVEN_RULE
 from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
 from app.selection.match_quality import match_quality
-from app.selection.rule import Draw, SelectionSettings
+from app.selection.rule import Draw, ItemValues, SelectionSettings
 from app.selection.systems_rule import SYSTEMS_RULE
 
 N, WANTED, GAMMA = 5, 20, 0.1
@@ -67,7 +67,7 @@ def measure(items: int, rule: AlgorithmOne, draws: int = 2000) -> None:
     asking = SelectionSettings(
         judgments_per_item=WANTED, items_per_hit=N, gamma=GAMMA, best_count=max(15, items // 100), threshold=0.5
     )
-    build, index = timed(rule.make_index, scores, variances, judgments, asking)
+    build, index = timed(rule.make_index, ItemValues(scores, variances, judgments), asking)
     open_hits: deque[Draw] = deque(maxlen=8)
     draw_times, update_times = [], []
     for _ in range(draws):

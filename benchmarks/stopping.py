@@ -34,8 +34,8 @@ from app.simulation.annotators import HabitAnnotators, Habits, Population, Simul
 from app.simulation.campaign import SimulatedCampaign
 from benchmarks.annotator_aware import a_process_per_core
 from benchmarks.campaign_of import campaign_of
+from benchmarks.forecasts import with_answers
 from benchmarks.goals import HardItems
-from benchmarks.plans import with_answers
 
 ITEMS, ANNOTATORS, N, MOST, CAP = 30, 40, 5, 60, 20
 PEOPLE = Population(bias_sd=0.05, log_scale_sd=0.1, noise=0.1, log_noise_sd=0.2)

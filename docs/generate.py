@@ -1,7 +1,8 @@
 """Write the pages that repeat the code: `python docs/generate.py`, from the project's root. `make docs` runs it.
 
 Whole pages are in `PAGES`. Other pages have blocks that begin with `<!-- code: PATH -->`, `<!-- code: PATH NAME -->`,
-`<!-- rooms -->`, `<!-- layers -->` or `<!-- tables -->` and end with `<!-- end -->`: the lines between are filled in.
+`<!-- guide: PATH -->` (the docstring of a module), `<!-- rooms -->`, `<!-- layers -->` or `<!-- tables -->` and end
+with `<!-- end -->`: the lines between are filled in.
 """
 
 import ast
@@ -304,7 +305,7 @@ PAGES = {
 
 
 BLOCK = re.compile(
-    r"^( *)(<!-- (code|rooms|layers|tables)(?:: (\S+)(?: (\w+))?)? -->\n).*?^ *(<!-- end -->)$",
+    r"^( *)(<!-- (code|guide|rooms|layers|tables)(?:: (\S+)(?: (\w+))?)? -->\n).*?^ *(<!-- end -->)$",
     re.DOTALL | re.MULTILINE,
 )
 LANGUAGE_BY_SUFFIX = {".py": "python", ".html": "jinja", ".yaml": "yaml", ".js": "js"}
@@ -340,8 +341,12 @@ def layers_block() -> str:
     return "```text\n" + "\n".join(" | ".join(layer) for layer in layers()) + "\n```\n"
 
 
+def guide_of_module(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
 def guide_of_room(folder: Path) -> str:
-    return ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return guide_of_module(folder / "__init__.py")
 
 
 def rooms_block() -> str:
@@ -389,7 +394,10 @@ def fill_blocks(page: str) -> str:
 
     def fill(block: re.Match[str]) -> str:
         indentation, begin, kind, path, name, end = block.groups()
-        content = code_block(path, name) if kind == "code" else contents[kind]()
+        if kind == "code":
+            content = code_block(path, name)
+        else:
+            content = guide_of_module(ROOT / path) + "\n" if kind == "guide" else contents[kind]()
         return textwrap.indent(f"{begin}\n{content}\n{end}", indentation)
 
     return BLOCK.sub(fill, page)

@@ -16,6 +16,7 @@ from app.quality import annotators as listing
 from app.quality.annotators import AnnotatorLine, AnnotatorSort, AnswerLine
 from app.quality.decisions import find_annotator_id
 from app.record.campaign import load_campaign_by_slug
+from app.record.revisions import revise_posteriors
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
@@ -150,10 +151,10 @@ add_answer_action("exclude", "Leave one answer out; ANSWER is its `seq` in the e
 add_answer_action("restore", "Count one answer again.")
 
 
-def run_decision(decide: Callable[[AsyncEngine], Awaitable[Callable[[], Awaitable[None]]]]) -> None:
-    """Apply a decision, and rebuild the posteriors."""
+def run_decision(decide: Callable[[AsyncEngine], Awaitable[int]]) -> None:
+    """Apply a decision, and revise the posteriors of its campaign."""
 
     async def work(engine: AsyncEngine) -> None:
-        await (await decide(engine))()
+        await revise_posteriors(engine, await decide(engine), now=current_utc_time())
 
     run_with_engine(work)

@@ -12,10 +12,10 @@ from app.cli.run_command import cancellable_progress, current_utc_time, progress
 from app.database.audit_log import log_change
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
-from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_PLAN_RUNS, DEFAULT_POPULATION
-from app.planning.forecast import plan_campaign_goal as planned
+from app.planning.campaign_forecast import CampaignForecast
+from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_FORECAST_RUNS, DEFAULT_POPULATION
+from app.planning.forecast import forecast_campaign as planned
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
-from app.planning.plan import Plan
 from app.quality.rule_monitor import CampaignMonitor
 from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
@@ -101,7 +101,11 @@ def simulate(
 @click.argument("slug")
 @click.option("--like", default=DEFAULT_POPULATION, show_default=True, help=REFERENCE_CROWD_HELP)
 @click.option(
-    "--runs", type=click.IntRange(2, 1000), default=DEFAULT_PLAN_RUNS, show_default=True, help="Simulated campaigns."
+    "--runs",
+    type=click.IntRange(2, 1000),
+    default=DEFAULT_FORECAST_RUNS,
+    show_default=True,
+    help="Simulated campaigns.",
 )
 @click.option(
     "--at-once",
@@ -111,13 +115,18 @@ def simulate(
     help="Annotators at a time.",
 )
 @click.option("--annotators", type=click.IntRange(1, MAX_ANNOTATORS_INPUT), help=ANNOTATOR_TOTAL_HELP)
-def plan(slug: str, runs: int, **plan_options: Any) -> None:
+def plan(slug: str, runs: int, **options: Any) -> None:
     """Forecast what the goal of a campaign will cost, from the answers so far."""
 
-    async def work(engine: AsyncEngine) -> tuple[Plan, str]:
+    async def work(engine: AsyncEngine) -> tuple[CampaignForecast, str]:
         with progress_bar(runs, "Simulating") as update_bar:
             forecast = await planned(
-                engine, slug, now=current_utc_time(), runs=runs, on_run=cancellable_progress(update_bar), **plan_options
+                engine,
+                slug,
+                now=current_utc_time(),
+                runs=runs,
+                on_run=cancellable_progress(update_bar),
+                **options,
             )
         async with engine.connect() as connection:
             return forecast, hints.advice_on_rule(await load_campaign_by_slug(connection, slug))

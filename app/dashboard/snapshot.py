@@ -28,7 +28,7 @@ from app.inference.ground.arrays import Array, Mask
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, Counts, Index
+from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
 MAX_ITEM_NAME_CHARACTERS = 60
@@ -155,25 +155,36 @@ async def load_campaign_snapshot(
     driver = await driver_of(connection)
     index = (await cache.load_current_index(driver, criterion.campaign)).index
     # These are copies: other requests change the originals while a thread draws.
-    is_gone, is_settled = index.judgments & GONE_OFFSET > 0, index.judgments & SETTLED_OFFSET > 0
-    judgments = index.judgments % SETTLED_OFFSET
-    scores = await load_scores_and_variances(driver, criterion, index)
+    judgments, status = index.judgments.copy(), index.status.copy()
+    score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
-    precision_position = await replays.precisions.load_newest(connection, criterion)
+    precision = await replays.precisions.load_newest(connection, criterion)
     history = (await replays.histories.load_newest(connection, criterion)).state
-    hits = precision_position.state.answers + precision_position.remaining
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
     implied_state = (await replays.implied.load_newest(connection, criterion)).state if skips_implied_pairs else None
     first_criterion = criterion.campaign.criteria[0]
     halo = (
         (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(criterion) else None
     )
-    changes = await load_changes_since_launch(connection, campaign_id)
-    crowd_gone = await is_rehearsal_crowd_gone(connection, criterion.campaign)
-    arrays = *scores, judgments, is_gone, is_settled
-    states = precision_position.state, history, implied_state, halo
     return CampaignSnapshot(
-        criterion, as_of, hits, counts, simulated_hits, hits_by_minute, names, *arrays, *states, changes, crowd_gone
+        criterion=criterion,
+        as_of=as_of,
+        hit_count=precision.state.answers + precision.remaining,
+        counts=counts,
+        simulated_hit_count=simulated_hits,
+        hits_by_minute=hits_by_minute,
+        item_names=names,
+        score=score,
+        variance=variance,
+        judgments=judgments,
+        is_gone=status & ItemStatus.GONE > 0,
+        is_settled=status & ItemStatus.SETTLED > 0,
+        precision=precision.state,
+        history=history,
+        implied=implied_state,
+        halo=halo,
+        changes=await load_changes_since_launch(connection, campaign_id),
+        crowd_gone=await is_rehearsal_crowd_gone(connection, criterion.campaign),
     )
 
 

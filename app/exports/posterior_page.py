@@ -92,7 +92,6 @@ async def load_posterior_page(
     low, high = family.interval(*state, level=level)
     judgments = np.array([row.judgments for row in rows], np.intp)
     labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
-    ends = zip(low.tolist(), high.tolist(), strict=True)
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.calibrated_rows(page_intervals)
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
@@ -100,10 +99,26 @@ async def load_posterior_page(
     as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals)
     return total, [
         PosteriorEstimate(
-            *(row.external_id, row.shown, row.state, *[*row.state, None][:2], row.score, row.variance),
-            *(*end, row.judgments, *mine, label, shown),
+            id=row.external_id,
+            text=row.shown,
+            state=row.state,
+            a=row.state[0],
+            b=row.state[1] if len(row.state) > 1 else None,
+            score=row.score,
+            variance=row.variance,
+            low=ends[0],
+            high=ends[1],
+            judgments=row.judgments,
+            mean_score=calibrated[0],
+            standard_error=calibrated[1],
+            calibrated_low_95=calibrated[2],
+            calibrated_high_95=calibrated[3],
+            label=label,
+            as_shown=shown,
         )
-        for row, end, mine, label, shown in zip(rows, ends, calibrated_cells, labels, as_shown, strict=True)
+        for row, ends, calibrated, label, shown in zip(
+            rows, zip(low.tolist(), high.tolist(), strict=True), calibrated_cells, labels, as_shown, strict=True
+        )
     ]
 
 

@@ -190,10 +190,16 @@ def preview_items_table(
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
     reader.make_text.refuse_paths_never_found()
     meanings = item_column_meanings(upload.columns, reader.named_media.content, reader.law, mapping, check_count)
-    common_fields = upload.format, upload.columns, mapping, reader.row_count, preview_rows, list(problems.values())
-    files = files_named(reader.named_media)
     return UploadPreview(
-        *common_fields, checks=check_count if takes_checks else 0, meanings=tuple(meanings), files=files
+        format=upload.format,
+        columns=upload.columns,
+        mapping=mapping,
+        row_count=reader.row_count,
+        first_rows=preview_rows,
+        problems=list(problems.values()),
+        checks=check_count if takes_checks else 0,
+        meanings=tuple(meanings),
+        files=files_named(reader.named_media),
     )
 
 
@@ -216,12 +222,18 @@ def preview_outputs_table(
         read_row_or_add_problem(collected_outputs.add_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, ""))
-    common_fields = upload.format, upload.columns, ColumnMapping(None), row_count, preview_rows, list(problems.values())
-    meanings = tuple(output_column_meanings(upload.columns, mapping.ignored))
-    systems, segments = len(collected_outputs.number_by_system), len(collected_outputs.segment_by_id)
-    files = files_named(collected_outputs.named_media)
     return UploadPreview(
-        *common_fields, is_outputs_table=True, systems=systems, segments=segments, meanings=meanings, files=files
+        format=upload.format,
+        columns=upload.columns,
+        mapping=ColumnMapping(None),
+        row_count=row_count,
+        first_rows=preview_rows,
+        problems=list(problems.values()),
+        is_outputs_table=True,
+        systems=len(collected_outputs.number_by_system),
+        segments=len(collected_outputs.segment_by_id),
+        meanings=tuple(output_column_meanings(upload.columns, mapping.ignored)),
+        files=files_named(collected_outputs.named_media),
     )
 
 

@@ -1,4 +1,4 @@
-"""The plan of a campaign: what its goal will cost, from its answers or an earlier campaign's, computed in a child
+"""Forecast of a campaign: what its goal will cost, from its answers or an earlier campaign's, computed in a child
 process.
 """
 
@@ -22,47 +22,46 @@ from app.database.session import create_engine
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import MAX_ITEMS_IN_ORDER, counted_items
-from app.goals.progress import describe_goal as words_of_goal
+from app.goals.progress import MAX_ITEMS_IN_ORDER, counted_items, describe_goal
 from app.goals.settings import NO_GOAL, goal_refusal_reason
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
+from app.planning.campaign_forecast import CampaignForecast
 from app.planning.crowd_model import default_priors
 from app.planning.goal_simulation import (
+    MAX_FORECAST_ITEMS,
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
-    MAX_PLAN_ITEMS,
     MAX_SAMPLE_ITEMS,
     MEANS_LAW,
     MIN_BEST_IN_SAMPLE,
     GoalForecast,
     forecast_goal,
-    is_plan_measured_by_law,
+    is_forecast_measured_by_law,
     sample_size,
 )
 from app.planning.participation import annotator_total, explain_annotator_total
-from app.planning.plan import Plan
 from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour
 from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.simulation.annotators import POPULATIONS
 
-DEFAULT_PLAN_RUNS = 20
+DEFAULT_FORECAST_RUNS = 20
 DEFAULT_CONCURRENT_ANNOTATORS = 5
-CPU_SECONDS_PER_HIT_BY_MEANS = 0.0005  # measured by `python -m benchmarks.plans_of_samples`
+CPU_SECONDS_PER_HIT_BY_MEANS = 0.0005  # measured by `python -m benchmarks.forecasts_of_samples`
 CPU_SECONDS_PER_HIT_BY_LAW = 0.005
 USUAL_JUDGMENTS_PER_ITEM = 15  # needed by a usual goal; used to tell how long planning takes
 DEFAULT_POPULATION = "mlqe-et-en"
-MAX_PLAN_SECONDS = 180  # plans run one at a time, so a long one keeps others waiting
+MAX_FORECAST_SECONDS = 180  # forecasts run one at a time, so a long one keeps others waiting
 LIST_ITEMS_OUT_OF_POOL = text(f"""
     SELECT p.subject FROM posteriors p
     WHERE {PRESENT_POSTERIORS_CONDITION} AND NOT {is_judgeable_sql("p", unjudged_limit=":people")}
 """)
 
 
-async def plan_campaign_goal(
+async def forecast_campaign(
     engine: AsyncEngine,
     slug: str,
     like: str = DEFAULT_POPULATION,
@@ -70,9 +69,9 @@ async def plan_campaign_goal(
     now: datetime,
     at_once: int = DEFAULT_CONCURRENT_ANNOTATORS,
     annotators: int | None = None,
-    runs: int = DEFAULT_PLAN_RUNS,
+    runs: int = DEFAULT_FORECAST_RUNS,
     on_run: Callable[[int], None] = lambda _runs: None,
-) -> Plan:
+) -> CampaignForecast:
     """Forecast what the goal of a campaign will cost.
 
     Raises `NotFound` (`campaign_not_found`), `Conflict` (`no_goal`, `no_goal_possible`, `all_are_best`,
@@ -92,7 +91,7 @@ async def plan_campaign_goal(
     """
     async with open_snapshot(engine) as connection:
         campaign = await find_campaign_with_progress(connection, slug)
-        refuse_unless_plannable(campaign)
+        refuse_unless_forecastable(campaign)
         evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])).evidence
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
@@ -100,7 +99,7 @@ async def plan_campaign_goal(
         hits_per_hour = await load_current_pace(connection, campaign, now=now)
         pool_parameters = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
-        priors = await load_plan_priors(connection, campaign)
+        priors = await load_forecast_priors(connection, campaign)
     settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
     sample = min(sample_size(campaign), len(evidence.tally.total))
     total_annotators = annotator_total(settings, evidence.tally, annotators)
@@ -119,35 +118,26 @@ async def plan_campaign_goal(
     except Inestimable as problem:
         message = f"“{like}” has too few judgments to tell how far its annotators differ. Choose another crowd."
         raise Invalid(message, code="too_few_judgments") from problem
-    hit_fields = (
-        campaign.selection_settings.items_per_hit,
-        campaign.minutes_per_hit,
-        campaign.pay_per_hit,
-        campaign.currency,
-    )
-    judgments_per_item = campaign.judgments_per_item
-    size_fields = (
-        campaign.item_count,
-        sample,
-        int(evidence.tally.judgments.sum()),
-        judgments_per_item * len(evidence.tally.total),
-        judgments_per_item,
-    )
-    texts = (
-        explain_annotator_total(settings, evidence.tally, total_annotators, annotators),
-        measurement_caution(settings, evidence, goal_forecast),
-    )
-    texts = texts if goal_forecast.band[0] else ("", "")  # they do not matter once the goal is reached
-    return Plan(
-        words_of_goal(campaign),
-        *size_fields,
-        *hit_fields,
-        hits_per_hour,
-        at_once,
-        now,
-        goal_forecast,
-        total_annotators,
-        *texts,
+    is_reached = goal_forecast.band[0] == 0
+    note = explain_annotator_total(settings, evidence.tally, total_annotators, annotators)
+    return CampaignForecast(
+        goal=describe_goal(campaign),
+        item_count=campaign.item_count,
+        simulated_items=sample,
+        judgments=int(evidence.tally.judgments.sum()),
+        judgments_wanted=campaign.judgments_per_item * len(evidence.tally.total),
+        judgments_per_item=campaign.judgments_per_item,
+        judgments_per_hit=campaign.selection_settings.items_per_hit,
+        minutes_per_hit=campaign.minutes_per_hit,
+        pay_per_hit=campaign.pay_per_hit,
+        currency=campaign.currency,
+        hits_per_hour=hits_per_hour,
+        concurrent_annotators=at_once,
+        made_at=now,
+        goal_forecast=goal_forecast,
+        annotators=total_annotators,
+        annotators_note="" if is_reached else note,
+        caution="" if is_reached else measurement_caution(settings, evidence, goal_forecast),
     )
 
 
@@ -158,7 +148,7 @@ def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecas
     """
     if not evidence.is_measured_by_law(campaign):
         return ""
-    if not is_plan_measured_by_law(campaign, evidence):
+    if not is_forecast_measured_by_law(campaign, evidence):
         return (
             f"With more than {MAX_ITEMS_MEASURED_BY_LAW} items, simulated campaigns measure the goal by plain means, "
             f"and this campaign by the scores of {evidence.law.short_title}: if some annotators answer at random, it "
@@ -201,12 +191,12 @@ def restrict_to_goal_items(
     return settings, evidence, item_numbers
 
 
-def planning_time_text(campaign: CampaignWithProgress) -> str:
-    """Describe how long planning takes."""
+def forecast_time_text(campaign: CampaignWithProgress) -> str:
+    """Describe how long planning takes for a campaign with an `item_count`."""
     simulated = sample_size(campaign)
-    is_by_law = is_plan_measured_by_law(campaign, GoalEvidence.empty(campaign.law, campaign.item_count))
+    is_by_law = is_forecast_measured_by_law(campaign, GoalEvidence.empty(campaign.law, campaign.item_count))
     usual_seconds = (
-        DEFAULT_PLAN_RUNS
+        DEFAULT_FORECAST_RUNS
         * simulated
         * USUAL_JUDGMENTS_PER_ITEM
         / campaign.selection_settings.items_per_hit
@@ -215,14 +205,13 @@ def planning_time_text(campaign: CampaignWithProgress) -> str:
     sample_text = (
         f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     )
-    usual_text, max_seconds = (
-        f"Simulating {DEFAULT_PLAN_RUNS} campaigns with {sample_text} takes about {humanize_seconds(usual_seconds)}",
-        usual_seconds * MAX_NEW_JUDGMENTS_PER_ITEM / USUAL_JUDGMENTS_PER_ITEM,
-    )
-    if max_seconds > MAX_PLAN_SECONDS:
+    usual_text = f"Simulating {DEFAULT_FORECAST_RUNS} campaigns with {sample_text} takes about "
+    usual_text += humanize_seconds(usual_seconds)
+    max_seconds = usual_seconds * MAX_NEW_JUDGMENTS_PER_ITEM / USUAL_JUDGMENTS_PER_ITEM
+    if max_seconds > MAX_FORECAST_SECONDS:
         return (
             f"{usual_text}, and longer if the goal is far. This page waits at most "
-            f"{humanize_seconds(MAX_PLAN_SECONDS)}; “easel plan {campaign.slug}” takes the time that it needs."
+            f"{humanize_seconds(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” takes the time that it needs."
         )
     max_text = humanize_seconds(max_seconds)
     is_same = max_text == humanize_seconds(usual_seconds)
@@ -234,7 +223,7 @@ def humanize_seconds(seconds: float) -> str:
     return f"{max(5, 5 * round(seconds / 5))} seconds" if seconds < 90 else pluralize(round(seconds / 60), "minute")
 
 
-def refuse_unless_plannable(campaign: CampaignWithProgress) -> None:
+def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NO_GOAL:
         with_goal = replace(campaign, goal="intervals", when_reached="tell")  # possible wherever any goal is
@@ -245,8 +234,8 @@ def refuse_unless_plannable(campaign: CampaignWithProgress) -> None:
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import items first.", code="no_items")
     refuse_if_all_items_are_best(campaign, campaign.item_count)
-    if campaign.item_count > MAX_PLAN_ITEMS:
-        limit = f"a plan has at most {MAX_PLAN_ITEMS:,} items. Plan a campaign with fewer items."
+    if campaign.item_count > MAX_FORECAST_ITEMS:
+        limit = f"a plan has at most {MAX_FORECAST_ITEMS:,} items. Plan a campaign with fewer items."
         raise Conflict(f"{name} is too large: {limit}", code="too_large_to_plan")
     if campaign.goal == "order" and campaign.item_count > MAX_ITEMS_IN_ORDER:
         limit = f"the order of more than {MAX_ITEMS_IN_ORDER:,} items cannot be settled. Choose another goal."
@@ -265,11 +254,11 @@ async def load_current_pace(connection: AsyncConnection, campaign: Campaign, *, 
     return await load_recent_hits_per_hour(connection, campaign.id, now=now) if campaign.status == "running" else None
 
 
-async def load_plan_priors(connection: AsyncConnection, campaign: CampaignWithProgress) -> Array:
-    """Load the priors of the items, (2, N): the campaign's own, or those of the plan's law where the campaign left them
+async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWithProgress) -> Array:
+    """Load the priors of the items, (2, N): the campaign's own, or those of `MEANS_LAW` where the campaign left them
     open.
 
-    Those of the plan's law are used for all items if the campaign's law has another family.
+    Those of `MEANS_LAW` are used for all items if the campaign's law has another family.
     """
     priors = default_priors(MEANS_LAW, campaign.item_count)
     if campaign.law.family is MEANS_LAW.family:
@@ -288,8 +277,8 @@ async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law
     ).evidence
 
 
-class PlanRequest(NamedTuple):
-    """Arguments of `plan_campaign_goal` that a page sends."""
+class ForecastRequest(NamedTuple):
+    """Arguments of `forecast_campaign` that a page sends."""
 
     like: str
     at_once: int = DEFAULT_CONCURRENT_ANNOTATORS
@@ -297,17 +286,19 @@ class PlanRequest(NamedTuple):
 
 
 @dataclass
-class PlanRunner:
-    """Runs plans requested by pages, one at a time, each in a child process that is killed when the request is
+class ForecastRunner:
+    """Runs forecasts requested by pages, one at a time, each in a child process that is killed when the request is
     cancelled.
     """
 
     engine: AsyncEngine
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    max_seconds: float = MAX_PLAN_SECONDS
+    max_seconds: float = MAX_FORECAST_SECONDS
 
-    async def run(self, slug: str, request: PlanRequest, now: datetime, on_run: Callable[[int], None]) -> Plan:
-        """Run `plan_campaign_goal`; `on_run` gets the number of finished runs, 0 at the start.
+    async def run(
+        self, slug: str, request: ForecastRequest, now: datetime, on_run: Callable[[int], None]
+    ) -> CampaignForecast:
+        """Run `forecast_campaign`; `on_run` gets the number of finished runs, 0 at the start.
 
         Raises the same, and `Conflict` (`plan_takes_long`).
         """
@@ -315,7 +306,7 @@ class PlanRunner:
         try:
             async with asyncio.timeout(self.max_seconds), self.lock:
                 on_run(0)
-                return await run_in_process(plan_campaign_goal_at_url, address, slug, request, now, on_progress=on_run)
+                return await run_in_process(forecast_campaign_at_url, address, slug, request, now, on_progress=on_run)
         except TimeoutError as problem:
             message = (
                 f"The plan was not ready after {self.max_seconds:g} seconds: there are many items, or other plans are "
@@ -324,10 +315,12 @@ class PlanRunner:
             raise Conflict(message, code="plan_takes_long") from problem
 
 
-async def plan_campaign_goal_at_url(database_url: str, slug: str, request: PlanRequest, now: datetime) -> Plan:
-    """Run `plan_campaign_goal` in a process that has no engine."""
+async def forecast_campaign_at_url(
+    database_url: str, slug: str, request: ForecastRequest, now: datetime
+) -> CampaignForecast:
+    """Run `forecast_campaign` in a process that has no engine."""
     engine = create_engine(database_url, pool_size=1)
     try:
-        return await plan_campaign_goal(engine, slug, **request._asdict(), now=now, on_run=report_progress)
+        return await forecast_campaign(engine, slug, **request._asdict(), now=now, on_run=report_progress)
     finally:
         await engine.dispose()

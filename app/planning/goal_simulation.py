@@ -7,7 +7,7 @@ Where the campaign's law measures its goal (`evidence`), that law learns and mea
 For many items a random sample is simulated, and the judgments that it needs are scaled up. Narrow intervals and halves
 that agree mean the same there; the best items of a sample are a share of all best items; and a probability that holds
 for all N items holds for M of them with the power M / N, as if items were settled independently. `python -m
-benchmarks.plans_of_samples` measures how far such a plan is from one of all items.
+benchmarks.forecasts_of_samples` measures how far such a forecast is from one of all items.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ from app.planning.participation import (
 from app.simulation.annotators import Population
 from app.simulation.campaign import SimulatedCampaign
 
-MAX_PLAN_ITEMS = 1_000_000
+MAX_FORECAST_ITEMS = 1_000_000
 DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000
 MAX_ITEMS_MEASURED_BY_LAW = 300  # a HIT takes such a law ten times as long
 MIN_BEST_IN_SAMPLE = 2
@@ -111,7 +111,7 @@ def scale_campaign_to_sample(campaign: Campaign, share: float) -> Campaign:
 
 @dataclass(frozen=True, eq=False)
 class ForecastStart:
-    """Starting point of all runs of a plan.
+    """Starting point of all runs of a forecast.
 
     Attributes:
         campaign: Settings of the campaign.
@@ -155,8 +155,8 @@ class ForecastStart:
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
 
-def is_plan_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> bool:
-    """Return whether a plan measures the goal by the law, for campaigns that do."""
+def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> bool:
+    """Return whether a forecast measures the goal by the law, for campaigns that do."""
     return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
 
 
@@ -177,7 +177,7 @@ def prepare_forecast(
         priors: Priors of the posteriors, (numbers, N); None for the law's own.
 
     """
-    by_law_estimates = is_plan_measured_by_law(campaign, evidence)
+    by_law_estimates = is_forecast_measured_by_law(campaign, evidence)
     participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
     seen_items = items_seen_by_place(participation, evidence.tally)
     if not by_law_estimates:

@@ -1,4 +1,4 @@
-"""Page of the plan of a campaign."""
+"""Page “Plan” of a campaign: the forecast of its goal."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,14 +11,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.background.progress_stream import ReportingJob, watch_job
-from app.campaigns import hints, plan_findings, summaries
+from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
 from app.http.dependencies import Database, Now, is_json_wanted, is_script_request, render_page
 from app.planning import forecast
-from app.planning.forecast import PlanRequest, PlanRunner
+from app.planning.campaign_forecast import CampaignForecast
+from app.planning.forecast import ForecastRequest, ForecastRunner
 from app.planning.participation import MAX_ANNOTATORS_INPUT
-from app.planning.plan import Plan
 from app.simulation.annotators import POPULATIONS
 
 router = APIRouter(
@@ -30,7 +30,7 @@ MAX_CONCURRENT_ANNOTATORS = 1_000
 
 
 @router.get("/plan")
-async def show_plan(
+async def show_forecast(
     request: Request,
     database: Database,
     slug: str,
@@ -41,7 +41,7 @@ async def show_plan(
     at_once: str = str(forecast.DEFAULT_CONCURRENT_ANNOTATORS),
     annotators: str = "",
 ) -> Response:
-    """Show the plan of a campaign, once the form says which crowd its annotators are `like`.
+    """Show the forecast of a campaign, once the form says which crowd its annotators are `like`.
 
     Another process computes it, and ends with the request. Our script gets the progress, line by line; a browser
     without it gets a page at the end.
@@ -63,41 +63,43 @@ async def show_plan(
         "most_at_once": MAX_CONCURRENT_ANNOTATORS,
     }
     try:
-        forecast.refuse_unless_plannable(campaign)
+        forecast.refuse_unless_forecastable(campaign)
     except Conflict as problem:
-        return render_page(request, "admin/plan.html", context | {"refusal": problem.message, "why": problem.code})
+        return render_page(request, "admin/forecast.html", context | {"refusal": problem.message, "why": problem.code})
     context |= {
         "goal": describe_goal(campaign),
-        "how_long": forecast.planning_time_text(campaign),
-        "runs": forecast.DEFAULT_PLAN_RUNS,
+        "how_long": forecast.forecast_time_text(campaign),
+        "runs": forecast.DEFAULT_FORECAST_RUNS,
     }
     context["advice"] = hints.advice_on_rule(campaign)
     try:
-        plan_request = PlanRequest(like, *parse_annotator_counts(at_once, annotators))
+        forecast_request = ForecastRequest(like, *parse_annotator_counts(at_once, annotators))
         if like and like not in crowd_names:
             async with database.connect() as connection:
                 crowd_names[like] = (await summaries.find_visible_campaign(connection, like, access)).name
     except Refusal as problem:
         if is_json_wanted(request):
             raise
-        return render_page(request, "admin/plan.html", context | {"refusal": problem.message}, status=problem.status)
+        return render_page(
+            request, "admin/forecast.html", context | {"refusal": problem.message}, status=problem.status
+        )
     if not like:
-        return render_page(request, "admin/plan.html", context)
+        return render_page(request, "admin/forecast.html", context)
 
-    async def job(on_run: Callable[[int], None]) -> Plan:
-        plans: PlanRunner = request.app.state.plans
-        goal_plan = await plans.run(slug, plan_request, now, on_run)
+    async def job(on_run: Callable[[int], None]) -> CampaignForecast:
+        runner: ForecastRunner = request.app.state.forecasts
+        campaign_forecast = await runner.run(slug, forecast_request, now, on_run)
         async with database.begin() as connection:
-            await plan_findings.store_plan_findings(connection, slug, goal_plan.plan_found)
-        return goal_plan
+            await forecast_findings.store_forecast_findings(connection, slug, campaign_forecast.findings)
+        return campaign_forecast
 
     if is_script_request(request):
-        return StreamingResponse(stream_plan_lines(request, job), media_type="application/x-ndjson")
-    return StreamingResponse(stream_plan_page(request, context, job), media_type="text/html")
+        return StreamingResponse(stream_forecast_lines(request, job), media_type="application/x-ndjson")
+    return StreamingResponse(stream_forecast_page(request, context, job), media_type="text/html")
 
 
 def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
-    """Return the crowds that the form of a plan offers: their names, by the value that the form sends."""
+    """Return the crowds that the form of a forecast offers: their names, by the value that the form sends."""
     crowd_names = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
     return crowd_names | {
         other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
@@ -122,13 +124,13 @@ def parse_positive_number(text: str, maximum: int, title: str, alternative: str 
         raise Invalid(f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}.") from problem
 
 
-async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncIterator[str]:
+async def stream_forecast_lines(request: Request, job: ReportingJob[CampaignForecast]) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
     async with aclosing(watch_job(job)) as reports:
         async for report in reports:
-            if isinstance(report, Plan):
+            if isinstance(report, CampaignForecast):
                 line: dict[str, Any] = {
-                    "found": bytes(render_page(request, "admin/_plan.html", {"plan": report}).body).decode()
+                    "found": bytes(render_page(request, "admin/_forecast.html", {"forecast": report}).body).decode()
                 }
             elif isinstance(report, Refusal):
                 line = {"error": {"code": report.code, "message": report.message}}
@@ -137,10 +139,12 @@ async def stream_plan_lines(request: Request, job: ReportingJob[Plan]) -> AsyncI
             yield json.dumps(line) + "\n"
 
 
-async def stream_plan_page(request: Request, context: dict[str, Any], job: ReportingJob[Plan]) -> AsyncIterator[bytes]:
+async def stream_forecast_page(
+    request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
+) -> AsyncIterator[bytes]:
     """Yield the page in one piece at the end; closing the connection before stops the computation."""
     try:
-        context |= {"plan": await job(lambda _runs: None)}
+        context |= {"forecast": await job(lambda _runs: None)}
     except Refusal as problem:
         context |= {"refusal": problem.message}
-    yield bytes(render_page(request, "admin/plan.html", context).body)
+    yield bytes(render_page(request, "admin/forecast.html", context).body)

@@ -1,15 +1,17 @@
-"""Decisions of researchers about annotators and answers, by their names in URLs and commands."""
+"""Decisions of researchers about annotators and answers, by their names in URLs and commands.
+
+A stored decision is due until a revision of the posteriors includes it: `record.due_revisions` makes that revision,
+even if this process ends before it has.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.quality import decisions
 from app.record.campaign import load_campaign_by_slug
-from app.record.revisions import revise_posteriors
 
 DecisionFunction = Callable[..., Awaitable[Any]]
 
@@ -27,7 +29,7 @@ ANSWER_ACTIONS: dict[str, DecisionFunction] = {
 
 async def decide_on_annotator(
     engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
-) -> Callable[[], Awaitable[None]]:
+) -> int:
     """Apply a decision to the annotator whose name on pages is, for example, A7.
 
     Args:
@@ -39,8 +41,7 @@ async def decide_on_annotator(
         now: The time of the decision.
 
     Returns:
-        A coroutine function that rebuilds the posteriors. That takes seconds to minutes for a million answers, while
-        annotation continues. If it is not called, the next revision includes the decision.
+        The campaign's id. Its posteriors are due for a revision if the decision is about answers.
 
     Raises:
         NotFound: `campaign_not_found`, and what the decision functions raise.
@@ -50,7 +51,7 @@ async def decide_on_annotator(
         campaign = await load_campaign_by_slug(connection, slug)
         annotator_id = await decisions.find_annotator_id(connection, campaign, annotator_name)
         await ANNOTATOR_ACTIONS[action](connection, campaign, annotator_id, reason=reason, now=now)
-    return partial(revise_posteriors, engine, campaign.id, now=now)
+    return int(campaign.id)
 
 
 async def decide_on_answer(
@@ -62,7 +63,7 @@ async def decide_on_answer(
     reason: str,
     now: datetime,
     annotator_name: str = "",
-) -> Callable[[], Awaitable[None]]:
+) -> int:
     """Apply a decision to an answer, given by its number, as `decide_on_annotator` does. If `annotator_name` is given,
     the answer must be this annotator's.
     """
@@ -72,4 +73,4 @@ async def decide_on_answer(
             annotator_id = await decisions.find_annotator_id(connection, campaign, annotator_name)
             await decisions.require_answer_by_annotator(connection, campaign, annotator_id, answer_number)
         await ANSWER_ACTIONS[action](connection, campaign, answer_number, reason=reason, now=now)
-    return partial(revise_posteriors, engine, campaign.id, now=now)
+    return int(campaign.id)

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as PathParameter
 from pydantic import BaseModel, Field
 
@@ -12,9 +12,9 @@ from app.accounts.guards import require_program
 from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
 from app.quality import actions, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.pages.annotators import Comparisons, Medians
-from app.quality.peer_agreement import AnnotatorComparison
+from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
 from app.record.campaign import load_campaign_by_slug
+from app.record.due_revisions import DueRevisions
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
@@ -25,6 +25,25 @@ router = APIRouter(
     responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
 )
 
+
+async def get_comparisons(request: Request) -> AnnotatorComparisons:
+    comparisons: AnnotatorComparisons = request.app.state.comparisons
+    return comparisons
+
+
+async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
+    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
+    return medians
+
+
+async def get_due_revisions(request: Request) -> DueRevisions:
+    due_revisions: DueRevisions = request.app.state.due_revisions
+    return due_revisions
+
+
+Revisions = Annotated[DueRevisions, Depends(get_due_revisions)]
+Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
+Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 AnnotatorNameOrPseudonym = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym in exports.")]
 AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
@@ -204,6 +223,7 @@ async def list_answers(
 )
 async def act_on_annotator(
     database: Database,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorNameOrPseudonym,
     *,
@@ -216,10 +236,8 @@ async def act_on_annotator(
     The reply comes when the posteriors include the decision; annotation continues meanwhile. The decision is valid from
     the start, even if the reply does not arrive.
     """
-    revise_posteriors = await actions.decide_on_annotator(
-        database, slug, annotator, action, reason=body.reason, now=now
-    )
-    await revise_posteriors()
+    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
+    await revisions.revise(campaign_id, now=now)
 
 
 @router.post(
@@ -235,6 +253,7 @@ async def act_on_annotator(
 )
 async def act_on_answer(
     database: Database,
+    revisions: Revisions,
     slug: str,
     answer: RowId,
     *,
@@ -243,8 +262,8 @@ async def act_on_answer(
     now: Now,
 ) -> None:
     """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
-    revise_posteriors = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
-    await revise_posteriors()
+    campaign_id = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
+    await revisions.revise(campaign_id, now=now)
 
 
 class FindingOfRule(BaseModel):

@@ -72,9 +72,3 @@ def presented_numbers(item_numbers: Sequence[int], placed_checks: Sequence[Place
     return presented_sequence(
         item_numbers, placed_checks, {placed.check_number: placed.shown_number for placed in placed_checks}
     )
-
-
-def drop_checks(values: Sequence[T], placed_checks: Sequence[PlacedCheck]) -> list[T]:
-    """Keep the entries that belong to items, dropping checks."""
-    places = {placed.place for placed in placed_checks}
-    return [value for place, value in enumerate(values) if place not in places]

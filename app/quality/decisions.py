@@ -2,7 +2,7 @@
 
 Hold: the annotator gets no further HITs, and their answers count. Exclude: no further HITs, and none of their answers
 counts. Release and restore undo these. A single answer can be excluded too; its annotator continues. Answers stay in
-the record. Posteriors follow with `revisions.revise_posteriors`, which the caller runs after the transaction. `actor`
+the record. Posteriors follow with the next revision (`record.due_revisions`), after the transaction. `actor`
 names the decider where neither the request nor the command does.
 
 The annotator's row decides between concurrent decisions. HITs are locked before it, as everywhere.
@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION, record_decision
+from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION, DecisionKind, DecisionTarget, record_decision
 
 BlockedState = Literal["held", "excluded"]
 
@@ -119,18 +119,7 @@ async def exclude_annotator(
     await block_annotator(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
-    seq = await record_decision(
-        connection,
-        campaign,
-        "exclude",
-        "annotator",
-        annotator_id,
-        reason=reason.strip(),
-        actor=actor_name(actor),
-        now=now,
-    )
-    await log_decision(connection, "answers.exclude", campaign, annotator_id, reason=reason, actor=actor)
-    return seq
+    return await record_and_log(connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor)
 
 
 async def restore_annotator(
@@ -146,18 +135,7 @@ async def restore_annotator(
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
     await unblock_annotator(connection, campaign, annotator_id, "excluded", reason)
-    seq = await record_decision(
-        connection,
-        campaign,
-        "include",
-        "annotator",
-        annotator_id,
-        reason=reason.strip(),
-        actor=actor_name(actor),
-        now=now,
-    )
-    await log_decision(connection, "answers.include", campaign, annotator_id, reason=reason, actor=actor)
-    return seq
+    return await record_and_log(connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor)
 
 
 async def exclude_answer(
@@ -182,26 +160,9 @@ async def exclude_answer(
     answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is excluded already. Nothing was changed.", code="already_excluded")
-    seq = await record_decision(
-        connection,
-        campaign,
-        "exclude",
-        "response",
-        answer_number,
-        reason=reason.strip(),
-        actor=actor_name(actor),
-        now=now,
+    return await record_and_log(
+        connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
-    await log_decision(
-        connection,
-        "answers.exclude",
-        campaign,
-        answer_state.annotator,
-        reason=reason,
-        actor=actor,
-        answer=answer_number,
-    )
-    return seq
 
 
 async def restore_answer(
@@ -225,26 +186,9 @@ async def restore_answer(
             code="not_excluded",
             answer=answer_number,
         )
-    seq = await record_decision(
-        connection,
-        campaign,
-        "include",
-        "response",
-        answer_number,
-        reason=reason.strip(),
-        actor=actor_name(actor),
-        now=now,
+    return await record_and_log(
+        connection, campaign, "include", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
-    await log_decision(
-        connection,
-        "answers.include",
-        campaign,
-        answer_state.annotator,
-        reason=reason,
-        actor=actor,
-        answer=answer_number,
-    )
-    return seq
 
 
 async def find_annotator_id(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> int:
@@ -340,6 +284,29 @@ async def require_answer_by_annotator(
 
 def answer_not_found(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
+
+
+async def record_and_log(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    kind: DecisionKind,
+    annotator_id: int,
+    answer_number: int | None = None,
+    *,
+    reason: str,
+    now: datetime,
+    actor: Actor | None,
+) -> int:
+    """Record a decision about all answers of an annotator, or about one of them, and return its number."""
+    target: DecisionTarget = "annotator"
+    number, details = annotator_id, dict[str, int]()
+    if answer_number is not None:
+        target, number, details = "response", answer_number, {"answer": answer_number}
+    seq = await record_decision(
+        connection, campaign, kind, target, number, reason=reason.strip(), actor=actor_name(actor), now=now
+    )
+    await log_decision(connection, f"answers.{kind}", campaign, annotator_id, reason=reason, actor=actor, **details)
+    return seq
 
 
 async def log_decision(

@@ -77,11 +77,6 @@ class Feedback(NamedTuple):
     order: Sequence[Sequence[int]] = ()
 
 
-def meets_expectations(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> bool:
-    """Return whether the stored values of a HIT's items meet all expectations, given in the same order."""
-    return all(item_feedback.met for item_feedback in feedback(design, expected, values))
-
-
 def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> list[Feedback]:
     """Return the feedback on the items of a HIT in their order, followed by the feedback on their order.
 

@@ -196,17 +196,15 @@ def compare_judgments(
         number: (estimate.reliability, estimate.bias) for number, estimate in estimates_by_annotator.items()
     } or fit_reliability_and_bias(behaviours)
     correlations = peer_correlations(behaviours)
-    return {
-        number: AnnotatorComparison(
-            correlations[number], *reliability_and_bias_points(*estimates.get(number, (math.nan, math.nan)))
+    comparisons = {}
+    for number in behaviours:
+        reliability, bias = estimates.get(number, (math.nan, math.nan))
+        comparisons[number] = AnnotatorComparison(
+            peer_correlation=correlations[number],
+            reliability=None if math.isnan(reliability) else reliability,
+            bias=None if math.isnan(reliability) else 100.0 * bias,
         )
-        for number in behaviours
-    }
-
-
-def reliability_and_bias_points(reliability: float, bias: float) -> tuple[float | None, float | None]:
-    """Return reliability and bias with the bias in points; None for both if they are NaN."""
-    return (None, None) if math.isnan(reliability) else (reliability, 100.0 * bias)
+    return comparisons
 
 
 def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, tuple[float, float]]:

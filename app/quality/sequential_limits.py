@@ -72,7 +72,9 @@ def sequential_correlation_interval(correlation: float, judgments: int, false_al
     if judgments < MIN_JUDGMENTS_FOR_INTERVAL:
         return -1.0, 1.0
     n = judgments - 3.0
-    scaled = n * mixture_variance(false_alarm_rate)
+    twice = -2.0 * math.log(false_alarm_rate)
+    mixture_variance = (twice + math.log(twice + 1.0)) / NARROWEST_AT_JUDGMENTS
+    scaled = n * mixture_variance
     half = math.sqrt(2.0 * (scaled + 1.0) / (n * scaled) * math.log(math.sqrt(scaled + 1.0) / false_alarm_rate))
     middle = math.atanh(min(max(correlation, -0.999999), 0.999999))
     return math.tanh(middle - half), math.tanh(middle + half)
@@ -80,12 +82,6 @@ def sequential_correlation_interval(correlation: float, judgments: int, false_al
 
 NARROWEST_AT_JUDGMENTS = 80.0
 """Number of judgments of one annotator around which intervals are narrowest."""
-
-
-def mixture_variance(false_alarm_rate: float) -> float:
-    """Variance of the normal mixture."""
-    twice = -2.0 * math.log(false_alarm_rate)
-    return (twice + math.log(twice + 1.0)) / NARROWEST_AT_JUDGMENTS
 
 
 def median_of_others(values: Array) -> float:

@@ -4,5 +4,5 @@ Main types: `Response` (one answered HIT), `Revision` (one set of posteriors), `
 `LawRunner` (applies an update law to stored state), `Verification` (stored posteriors against a replay).
 
 Open `responses.py` first (how answers are read), then `bulk_update.py` (how they change posteriors), `revisions.py`
-(how decisions change posteriors) and `replay.py` (how posteriors are verified).
+(how decisions change posteriors) with `due_revisions.py` (when they do), and `replay.py` (how posteriors are verified).
 """

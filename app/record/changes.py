@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.campaign import is_judgeable_sql
 from app.database.session import Record
 from app.record.posterior_storage import deciding_estimates_sql
-from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET
+from app.selection.rule import ItemStatus
 
 # The watermark: which transactions had ended, up to the last one that left an answer; and the server's start time.
 WATERMARK_COLUMNS = """
@@ -59,6 +59,7 @@ class PosteriorChanges(Record):
     new_scores: list[float] | None
     new_variances: list[float] | None
     new_judgments: list[int] | None
+    new_status: list[int] | None
     new_uses: list[tuple[int, int]] | None
 
 
@@ -67,11 +68,11 @@ POSTERIOR_CHANGE_COLUMNS = tuple(
 )
 
 
-def judgments_with_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
-    """Return SQL for the judgments of a row of `posteriors`, with the offsets that selection reads as flags."""
+def item_status_sql(posterior: str, *, unjudged_limit: str) -> str:
+    """Return SQL for the `ItemStatus` of a row of `posteriors`, a smallint."""
     is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
-    return f"""{posterior}.judgments + CASE WHEN {is_judgeable} THEN 0 ELSE {GONE_OFFSET} END
-    + CASE WHEN {posterior}.settled THEN {SETTLED_OFFSET} ELSE 0 END"""
+    return f"""CAST(CASE WHEN {is_judgeable} THEN 0 ELSE {ItemStatus.GONE:d} END
+    + CASE WHEN {posterior}.settled THEN {ItemStatus.SETTLED:d} ELSE 0 END AS smallint)"""
 
 
 def posterior_changes_sql(
@@ -95,7 +96,8 @@ def posterior_changes_sql(
     ){excluded_answers_cte(campaign) if segments else ""}
     SELECT {WATERMARK_COLUMNS}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
-           array_agg({judgments_with_flags_sql("p", unjudged_limit=people)}) AS new_judgments,
+           array_agg(p.judgments) AS new_judgments,
+           array_agg({item_status_sql("p", unjudged_limit=people)}) AS new_status,
            {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0

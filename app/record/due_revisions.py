@@ -1,5 +1,10 @@
-"""Background loop for revisions that are due but not under way because their server was killed or failed."""
+"""Revisions of posteriors that miss a decision. The stored decisions are the queue, so none is lost.
 
+The process that stores a decision asks for the revision at once. A background loop makes those that are due but not
+under way, because their process was killed or failed.
+"""
+
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -25,6 +30,24 @@ class DueRevisions:
         self.clock = clock
         self._first = True
         self._refused: set[int] = set()
+        self._requested: set[asyncio.Task[None]] = set()
+
+    async def revise(self, campaign_id: int, *, now: datetime, wait_seconds: float | None = None) -> None:
+        """Start to revise a campaign, and wait until it is done or that many seconds are over; it goes on after that.
+
+        Raises as `revise_posteriors` does, if that fails while the caller waits.
+        """
+        task = asyncio.create_task(revise_posteriors(self.database, campaign_id, now=now))
+        self._requested.add(task)
+        task.add_done_callback(self._requested.discard)
+        if (await asyncio.wait({task}, timeout=wait_seconds))[0]:
+            task.result()
+
+    async def stop(self) -> None:
+        """Cancel the revisions that were asked for; they stay due."""
+        for task in self._requested:
+            task.cancel()
+        await asyncio.gather(*self._requested, return_exceptions=True)
 
     async def revise_due_campaigns(self) -> None:
         """Revise the due campaigns one after another. A failure stops no other campaign; the last one is raised."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from app.database.session import Driver
@@ -13,6 +13,10 @@ from app.inference.online.law import (
     Law,
     LawParameters,
     LawState,
+    StateFloats,
+)
+from app.inference.online.state_queries import (
+    Querying,
     ReadAnnotatorStates,
     ReadCampaignState,
     ReadItemHeads,
@@ -21,10 +25,9 @@ from app.inference.online.law import (
     ReadPosteriors,
     ReadPriors,
     RunInThread,
-    StateFloats,
     StateQuery,
-    resume_law_step,
-    run_law_step,
+    resume_law,
+    run_law,
 )
 from app.record import law_storage
 from app.record.law_storage import Revision
@@ -62,26 +65,24 @@ class LawRunner:
     def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
-            self.apply_change(hit, run_law_step(self.law.step_hit(hit, parameters), self.posterior_columns))
+            self.apply_change(hit, run_law(self.law.step_hit(hit, parameters), self.posterior_columns))
 
     def posterior_columns(self, query: StateQuery) -> Columns:
         """Return the posteriors that a law asks for, as columns."""
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
         return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
 
-    async def run(self, steps: Generator[StateQuery, Any, T]) -> T:
+    async def run(self, steps: Querying[T]) -> T:
         """Run the steps of a law to their result, answering each query."""
         reply, thread = None, False
         while True:
-            step_result = (
-                await asyncio.to_thread(resume_law_step, steps, reply) if thread else resume_law_step(steps, reply)
-            )
+            step_result = await asyncio.to_thread(resume_law, steps, reply) if thread else resume_law(steps, reply)
             if not isinstance(step_result, StateQuery):
                 return step_result
             thread = isinstance(step_result, RunInThread)
-            reply = None if thread else await self.resolve(step_result)
+            reply = None if thread else await self.answer_query(step_result)
 
-    async def resolve(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one return for each kind of query)
+    async def answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one return for each kind of query)
         """Return the answer to a law's query, with the changes of earlier HITs."""
         match query:
             case ReadPosteriors():

@@ -289,7 +289,8 @@ async def find_state_mismatches(
         "annotator": "annotator {}".format,
     }
     return [
-        Mismatch(number, names[kind](number), "learned", *pair, criterion_name) for kind, number, pair in differences
+        Mismatch(number, names[kind](number), "learned", kept, replayed_number, criterion_name)
+        for kind, number, (kept, replayed_number) in differences
     ]
 
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.companions import Companions
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
 from app.selection.leaders import iterate_bucket
-from app.selection.open_items import OpenItems, fill_never_drawn
-from app.selection.rule import Counts, Draw, SelectionSettings, shuffle_hit
+from app.selection.open_items import OpenItems
+from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, shuffle_hit
 
 FEWEST_JUDGMENTS = "fewest_judgments"
 
@@ -49,7 +48,7 @@ class LeastJudgedLeaders:
             del self._alike[count]
         self._size -= 1
 
-    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
@@ -133,27 +132,20 @@ def arrange_by_judgments(
 class EvenRule(AlgorithmOne):
     """Rule whose iterations ask about every item once, or about the least judged items."""
 
-    def plan_iteration(
-        self,
-        score: Array,
-        variance: Array,
-        judgments: Counts,
-        settings: SelectionSettings,
-        *,
-        iteration: int,
-        rng: np.random.Generator,
+    def schedule_iteration(
+        self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Plan the HITs of an iteration."""
+        """Draw the HITs of an iteration."""
         if iteration == 0:
-            return AlgorithmOne.plan_iteration(self, score, variance, judgments, settings, iteration=0, rng=rng)
-        judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
+            return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
+        judgments = values.judgments_for_drawing(settings)
         room = np.flatnonzero(judgments < settings.judgments_per_item)
         most = (
             len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
         )
         chosen, probabilities = pick_highest_with_probabilities(-judgments.astype(np.float64), room, most, rng)
         probability_by_item = dict(zip(chosen, probabilities, strict=True))
-        hits = group_similar_items(chosen, score, variance, settings, rng)
+        hits = group_similar_items(chosen, values, settings, rng)
         return [
             shuffle_hit(hit, rng, (FEWEST_JUDGMENTS, probability_by_item[hit[0]]))
             for hit in hits
@@ -162,13 +154,13 @@ class EvenRule(AlgorithmOne):
 
 
 def group_similar_items(
-    items: list[int], score: Array, variance: Array, settings: SelectionSettings, rng: np.random.Generator
+    items: list[int], values: ItemValues, settings: SelectionSettings, rng: np.random.Generator
 ) -> list[list[int]]:
     """Return HITs that show each of these items once, led by the first item that is in no HIT yet.
 
     No item is alone if there are two.
     """
-    companions = Companions(np.array(items, np.intp), score, variance, settings.gamma)
+    companions = Companions(np.array(items, np.intp), values.score, values.variance, settings.gamma)
     sizes = iter(even_hit_sizes(len(items), settings.items_per_hit))
     hits: list[list[int]] = []
     shown: set[int] = set()

@@ -7,19 +7,19 @@ from app.inference.ground.arrays import Array
 from app.selection.expected_gain import log_gain_from_posterior
 from app.selection.index import AlgorithmOne, ItemNumbers
 from app.selection.open_items import OpenItems
-from app.selection.rule import Counts, SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from app.selection.threshold_items import HighestGainCompanions, NearLineLeaders
 from app.selection.threshold_line import BelowBestLine, ScaleLine, ThresholdLine
 
-LineFactory = Callable[[SelectionSettings, Array, Counts], ScaleLine]
+LineFactory = Callable[[SelectionSettings, ItemValues], ScaleLine]
 
 
-def best_items_line(settings: SelectionSettings, score: Array, judgments: Counts) -> ScaleLine:
-    """Return the line below the best of the items that the goal of the same name counts. score, judgments: (N,)."""
-    return BelowBestLine(score, judgments, settings.best_count, settings.never_drawn)
+def best_items_line(settings: SelectionSettings, values: ItemValues) -> ScaleLine:
+    """Return the line below the best of the items that the goal of the same name counts."""
+    return BelowBestLine(values, settings.best_count, settings.never_drawn)
 
 
-def threshold_line(settings: SelectionSettings, _score: Array, _judgments: Counts) -> ScaleLine:
+def threshold_line(settings: SelectionSettings, _values: ItemValues) -> ScaleLine:
     """Return the line at the campaign's threshold, whatever the scores are."""
     return ThresholdLine(settings.threshold)
 
@@ -28,18 +28,14 @@ def arrange_near_line(
     make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, index: OpenItems
 ) -> tuple[NearLineLeaders, HighestGainCompanions]:
     """Arrange items so that the one with the highest gain at the line leads, with the next ones as companions."""
-    scale_line = make_line(settings, index.score, index.judgments)
-    leaders = NearLineLeaders(
-        items, index.score, index.variance, index.judgments, scale_line, judgments_per_item=settings.judgments_per_item
-    )
+    leaders = NearLineLeaders(items, index, make_line(settings, index), judgments_per_item=settings.judgments_per_item)
     return leaders, HighestGainCompanions(leaders)
 
 
-def log_gain_near_line(
-    make_line: LineFactory, settings: SelectionSettings, score: Array, variance: Array, judgments: Counts
-) -> Array:
+def log_gain_near_line(make_line: LineFactory, settings: SelectionSettings, values: ItemValues) -> Array:
     """Return the gain of another judgment at the line, (N,)."""
-    return log_gain_from_posterior(score - make_line(settings, score, judgments).position, variance, judgments)
+    distance = values.score - make_line(settings, values).position
+    return log_gain_from_posterior(distance, values.variance, values.judgments)
 
 
 BEST_ITEMS_RULE = AlgorithmOne(

@@ -17,12 +17,13 @@ from app.inference.ground.arrays import Array
 from app.selection.buckets import Pick
 from app.selection.companions import Companions
 from app.selection.leaders import HighestVarianceLeaders, LeaderPool
-from app.selection.open_items import OpenItems, fill_never_drawn
+from app.selection.open_items import OpenItems
 from app.selection.rule import (
     BEGUN_HIT,
     Counts,
     Draw,
     DrawReason,
+    ItemValues,
     PairFilter,
     SelectionSettings,
     shuffle_hit,
@@ -72,27 +73,18 @@ class SelectionIndex(OpenItems):
 
     def __init__(
         self,
-        score: npt.ArrayLike,
-        variance: npt.ArrayLike,
-        judgments: npt.ArrayLike,
+        values: ItemValues,
         settings: SelectionSettings,
         *,
         arrange: ArrangeItems = arrange_by_variance,
         reason: str = LEAST_CERTAIN,
     ) -> None:
-        """Arrange a campaign's items; see `OpenItems` for the arrays.
+        """Arrange a campaign's items.
 
         `arrange` makes the pools of leaders and companions from the items that want judgments. `reason` is why leaders
         lead.
         """
-        super().__init__(
-            score,
-            variance,
-            judgments,
-            judgments_per_item=settings.judgments_per_item,
-            min_items=settings.min_items,
-            never_drawn=settings.never_drawn,
-        )
+        super().__init__(values, settings)
         self.leaders, self.companions = arrange(settings, np.array(self.open_items(), np.intp), self)
         self._reason = reason
 
@@ -169,19 +161,19 @@ class SelectionIndex(OpenItems):
         leader = self.leaders.draw(union_for_reading(barred, leading), rng)
         return self.leaders.draw(barred, rng) if leader is None and leading else leader
 
-    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
+    def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
         if self._is_open(item):
             self.leaders.remove(item)
             self.companions.remove(item)
-        before = self.score.item(item), self.judgments.item(item)
-        self._store_values(item, score, variance, judgments)
+        before = self.score.item(item), self.judgments.item(item), self.status.item(item)
+        self._store_values(item, score, variance, judgments, status)
         self.leaders.record_change(item, *before)
         if self._is_open(item):
             self.leaders.add(item)
             self.companions.add(item)
 
 
-def plan_first_iteration(
+def schedule_first_iteration(
     judgments: npt.ArrayLike, *, judgments_per_item: int, items_per_hit: int, rng: np.random.Generator
 ) -> list[Draw]:
     """Cover every item that still wants judgments once: a random partition into HITs of `items_per_hit`.
@@ -201,7 +193,7 @@ def plan_first_iteration(
     return [shuffle_hit(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
-def plan_later_iteration(
+def schedule_later_iteration(
     score: npt.ArrayLike,
     variance: npt.ArrayLike,
     judgments: npt.ArrayLike,
@@ -215,12 +207,12 @@ def plan_later_iteration(
     reason: str = LEAST_CERTAIN,
     rng: np.random.Generator,
 ) -> list[Draw]:
-    """Plan an iteration led by the items of highest variance, or of highest `leader_worth` (Algorithm 1, lines 9 to
+    """Schedule an iteration led by the items of highest variance, or of highest `leader_worth` (Algorithm 1, lines 9 to
     21).
 
     The arrays are (N,). `hits` is the number of HITs, by default N / items_per_hit rounded down and at least 1, which
     gives about one judgment per item. Leaders are items that still want judgments, ties at random. Companions come from
-    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is planned
+    the items that lead no HIT of this iteration, with `leaders_as_companions` from all others. No item is scheduled
     beyond the judgments it wants; where that leaves too few companions, fewer items lead and HITs are shorter, but no
     item is asked alone if another one is wanted.
     """
@@ -238,11 +230,11 @@ def plan_later_iteration(
     if not leaders_as_companions:
         free[leaders] = False
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
-    planned = [
-        [leader, *_draw_planned_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
+    scheduled = [
+        [leader, *_draw_scheduled_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
     ]
-    _share_companions(planned)
-    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(planned, probabilities, strict=True)]
+    _share_companions(scheduled)
+    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
 
 
 def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
@@ -277,7 +269,7 @@ def pick_highest_with_probabilities(
     return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied_count, 1), 1.0).tolist()
 
 
-def _draw_planned_companions(
+def _draw_scheduled_companions(
     companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
 ) -> list[int]:
     """Draw companions for one HIT; those without room for another judgment are removed from the pool."""
@@ -296,7 +288,7 @@ class AlgorithmOne:
 
     Attributes:
         arrange: As in `SelectionIndex`.
-        leader_worth: Function of scores, variances and judgments, (N,) each; items with the highest worth lead first.
+        leader_worth: Function of the items' values that returns (N,); items with the highest worth lead first.
         reason: Why leaders lead.
 
     """
@@ -308,42 +300,33 @@ class AlgorithmOne:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
     arrange: ArrangeItems = arrange_by_variance
-    leader_worth: Callable[[SelectionSettings, Array, Array, Counts], Array] | None = None
+    leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN
 
-    def make_index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
-    ) -> SelectionIndex:
+    def make_index(self, values: ItemValues, settings: SelectionSettings) -> SelectionIndex:
         """Return the index for drawing one HIT at a time."""
-        return SelectionIndex(score, variance, judgments, settings, arrange=self.arrange, reason=self.reason)
+        return SelectionIndex(values, settings, arrange=self.arrange, reason=self.reason)
 
-    def plan_iteration(
-        self,
-        score: Array,
-        variance: Array,
-        judgments: Counts,
-        settings: SelectionSettings,
-        *,
-        iteration: int,
-        rng: np.random.Generator,
+    def schedule_iteration(
+        self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Plan the HITs of an iteration."""
-        judgments = fill_never_drawn(judgments, settings.never_drawn, settings.judgments_per_item)
+        """Draw the HITs of an iteration."""
+        judgments = values.judgments_for_drawing(settings)
         if iteration == 0:
-            hits = plan_first_iteration(
+            hits = schedule_first_iteration(
                 judgments, judgments_per_item=settings.judgments_per_item, items_per_hit=settings.items_per_hit, rng=rng
             )
         else:
-            hits = plan_later_iteration(
-                score,
-                variance,
+            hits = schedule_later_iteration(
+                values.score,
+                values.variance,
                 judgments,
                 judgments_per_item=settings.judgments_per_item,
                 items_per_hit=settings.items_per_hit,
                 hits=settings.hits_per_iteration,
                 gamma=settings.gamma,
                 leaders_as_companions=settings.leaders_as_companions,
-                leader_worth=self.leader_worth and self.leader_worth(settings, score, variance, judgments),
+                leader_worth=self.leader_worth and self.leader_worth(settings, values),
                 reason=self.reason,
                 rng=rng,
             )

@@ -10,7 +10,7 @@ bucket. The matrix is refitted whenever the number of labels has grown by a tent
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -29,6 +29,7 @@ from app.selection.rule import (
     BEGUN_HIT,
     Draw,
     DrawReason,
+    ItemValues,
     PairFilter,
     SelectionSettings,
     shuffle_hit,
@@ -59,26 +60,15 @@ class LabelIndex(OpenItems):
 
     def __init__(
         self,
-        score: npt.ArrayLike,
-        variance: npt.ArrayLike,
-        judgments: npt.ArrayLike,
+        values: ItemValues,
+        settings: SelectionSettings,
         *,
         measure: ItemMeasure,
         states: npt.ArrayLike,
-        judgments_per_item: int,
-        min_items: int = 1,
-        never_drawn: Collection[int] = (),
-        reason: str = "entropy",
+        reason: str,
     ) -> None:
-        """Arrange items by their Dirichlet posteriors `states`, (N, K); see `OpenItems` for the other arrays."""
-        super().__init__(
-            score,
-            variance,
-            judgments,
-            judgments_per_item=judgments_per_item,
-            min_items=min_items,
-            never_drawn=never_drawn,
-        )
+        """Arrange items by their Dirichlet posteriors `states`, (N, K)."""
+        super().__init__(values, settings)
         self.items_with_unread_labels: set[int] = set()
         self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
         self._labels = whole_label_counts(states)
@@ -152,9 +142,9 @@ class LabelIndex(OpenItems):
         for _, labels in self._order:
             yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
 
-    def _update_item(self, item: int, score: float, variance: float, judgments: int) -> None:
+    def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
         before = self._is_open(item)
-        self._store_values(item, score, variance, judgments)
+        self._store_values(item, score, variance, judgments, status)
         self.items_with_unread_labels.add(item)
         if before and not self._is_open(item):
             self._bags.remove_item(item, self._open[self._labels[item]])
@@ -207,26 +197,11 @@ class LabelRule(AlgorithmOne):
     reads_labels: bool = True
 
     def make_index(  # type: ignore[override]  # it takes the labels, too
-        self,
-        score: npt.ArrayLike,
-        variance: npt.ArrayLike,
-        judgments: npt.ArrayLike,
-        settings: SelectionSettings,
-        *,
-        states: npt.ArrayLike | None = None,
+        self, values: ItemValues, settings: SelectionSettings, *, states: npt.ArrayLike | None = None
     ) -> LabelIndex:
         """Return the index for drawing one HIT at a time; without `states` there are no labels yet."""
-        return LabelIndex(
-            score,
-            variance,
-            judgments,
-            measure=self.measure,
-            states=np.zeros((len(np.asarray(score)), 2)) if states is None else states,
-            judgments_per_item=settings.judgments_per_item,
-            min_items=settings.min_items,
-            never_drawn=settings.never_drawn,
-            reason=self.name,
-        )
+        states = np.zeros((len(values.score), 2)) if states is None else states
+        return LabelIndex(values, settings, measure=self.measure, states=states, reason=self.name)
 
 
 ENTROPY_RULE = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=label_entropy)

@@ -22,7 +22,7 @@ class LeaderPool(Protocol):
     def remove(self, item: int) -> None:
         """Stop an item from leading; its values must still be those it was added with."""
 
-    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Record that an item's values have changed from these, whether it may lead or not."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
@@ -82,7 +82,7 @@ class HighestVarianceLeaders:
         while self._heap and not self._tied[-self._heap[0]]:
             del self._tied[-heappop(self._heap)]
 
-    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:

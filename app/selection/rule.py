@@ -5,6 +5,7 @@ The schedule, one HIT at a time or an iteration at once, is a separate setting.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Protocol
 
 import numpy as np
@@ -13,13 +14,16 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 
 Counts = npt.NDArray[np.int64]
+Statuses = npt.NDArray[np.int8]
 DrawReason = tuple[str, float | None]  # a HIT was drawn: its reason, and the probability of its leader
 BEGUN_HIT: DrawReason = ("begun", None)
 
-# Added to the judgments of an item that has left the pool. It is more than any campaign wants, so that draws treat the
-# item as full; and large enough to recover its own judgments, and why it left: it is settled, or too many annotators
-# could not judge it.
-SETTLED_OFFSET, GONE_OFFSET = 2**29, 2**30
+
+class ItemStatus(IntFlag):
+    """Why an item has left the pool, so that no HIT asks about it; 0 for an item in the pool."""
+
+    SETTLED = 1  # released: the goal of the campaign needs no more judgments of it
+    GONE = 2  # too many annotators could not judge it
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,35 @@ class SelectionSettings:
     threshold: float = 0.5
 
 
+class ItemValues:
+    """Newest values of a campaign's N items.
+
+    Attributes:
+        score: (N,), real.
+        variance: (N,), > 0.
+        judgments: (N,), numbers of judgments.
+        status: (N,), the `ItemStatus` of each item.
+
+    """
+
+    def __init__(
+        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, status: npt.ArrayLike = 0
+    ) -> None:
+        """Take the arrays, not copied if their types are right; all items are in the pool if no status is given."""
+        self.score: Array = np.asarray(score, np.float64)
+        self.variance: Array = np.asarray(variance, np.float64)
+        self.judgments: Counts = np.asarray(judgments, np.int64)
+        self.status: Statuses = np.full(len(self.score), status, np.int8)
+
+    def judgments_for_drawing(self, settings: SelectionSettings) -> Counts:
+        """Return the judgments, (N,), as if all items that are not drawn had as many as are wanted."""
+        filled = np.where(self.status > 0, settings.judgments_per_item, self.judgments)
+        filled[[*settings.never_drawn]] = settings.judgments_per_item
+        return filled
+
+
 class Index(Protocol):
-    """A campaign's newest scores, variances and judgments, (N,), arranged for quick draws.
+    """The `ItemValues` of a campaign, arranged for quick draws.
 
     It may lag behind the database: it decides what to ask, nothing else.
     """
@@ -101,6 +132,7 @@ class Index(Protocol):
     score: Array
     variance: Array
     judgments: Counts
+    status: Statuses
 
     def update(
         self,
@@ -108,8 +140,9 @@ class Index(Protocol):
         score: Collection[float],
         variance: Collection[float],
         judgments: Collection[int],
+        status: Collection[int] | None = None,
     ) -> None:
-        """Update the values of a few items: four sequences of one length."""
+        """Update the values of a few items: sequences of one length. Without `status` it stays as it is."""
 
     def draw(
         self,
@@ -190,25 +223,13 @@ class Rule(Protocol):
     @property
     def for_systems_only(self) -> bool: ...
 
-    def make_index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
-    ) -> Index:
-        """Return the index for draws of one HIT at a time.
+    def make_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
+        """Return the index for draws of one HIT at a time, with a copy of the values."""
 
-        Arrays (N,), copied: real scores, variances > 0, judgments >= 0.
-        """
-
-    def plan_iteration(
-        self,
-        score: Array,
-        variance: Array,
-        judgments: Counts,
-        settings: SelectionSettings,
-        *,
-        iteration: int,
-        rng: np.random.Generator,
+    def schedule_iteration(
+        self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Return the HITs of an iteration, numbered from 0; arrays (N,), judgments with those that open HITs hold.
+        """Return the HITs of an iteration, numbered from 0; judgments include those that open HITs hold.
 
-        No item is planned beyond the judgments it wants, or asked alone while another could share its HIT.
+        No item is scheduled beyond the judgments it wants, or asked alone while another could share its HIT.
         """

@@ -14,19 +14,19 @@ from app.selection.companions import Companions
 from app.selection.expected_gain import log_gain_from_posterior
 from app.selection.index import AlgorithmOne, ItemNumbers
 from app.selection.open_items import OpenItems
-from app.selection.rule import Counts, SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 
 HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
-def best_neighbour_gains(score: Array, variance: Array, judgments: Counts) -> tuple[Array, ItemNumbers]:
+def best_neighbour_gains(values: ItemValues) -> tuple[Array, ItemNumbers]:
     """Return the gain of another judgment of each system at the line to one of its neighbours, (N,), and that
     neighbour, (N,).
 
     It is the neighbour with the higher gain. A single system has no neighbour but itself.
     """
-    order = np.argsort(score, kind="stable")
-    ranked, spread, ranked_judgments = score[order], variance[order], judgments[order]
+    order = np.argsort(values.score, kind="stable")
+    ranked, spread, ranked_judgments = values.score[order], values.variance[order], values.judgments[order]
     half = np.diff(ranked) / 2
     ends = np.full(len(order), -np.inf)
     below, above = ends.copy(), ends.copy()
@@ -57,7 +57,7 @@ class HardestNeighbourLeaders:
         """Stop a system from leading."""
         self._open.remove(item)
 
-    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: gains are recomputed for each draw."""
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
@@ -75,7 +75,7 @@ class HardestNeighbourLeaders:
 
     def hardest_neighbour(self, item: int) -> int:
         """Return the neighbour from which a system is hardest to tell apart."""
-        return int(best_neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[1][item])
+        return int(best_neighbour_gains(self._known)[1][item])
 
     def can_lead(self, item: int, barred: set[int]) -> bool:
         """Return whether a system wants judgments, and is not barred."""
@@ -88,7 +88,7 @@ class HardestNeighbourLeaders:
 
     def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
-        return free, best_neighbour_gains(self._known.score, self._known.variance, self._known.judgments)[0][free]
+        return free, best_neighbour_gains(self._known)[0][free]
 
 
 class NeighbourCompanions:
@@ -135,6 +135,6 @@ SYSTEMS_RULE = AlgorithmOne(
     needs_ordered_scores=True,
     for_systems_only=True,
     arrange=arrange_by_neighbours,
-    leader_worth=lambda _asking, score, variance, judgments: best_neighbour_gains(score, variance, judgments)[0],
+    leader_worth=lambda _settings, values: best_neighbour_gains(values)[0],
     reason=HARDEST_NEIGHBOURS,
 )

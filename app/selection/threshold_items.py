@@ -22,7 +22,7 @@ from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_line
 from app.selection.grid import SparseGrid
 from app.selection.leaders import iterate_bucket
-from app.selection.rule import Counts
+from app.selection.rule import ItemValues
 from app.selection.threshold_line import ScaleLine
 
 GAIN_COLUMN_WIDTH = 0.15  # of a cell, in standard deviations before the first judgment, over the root of n + 1
@@ -48,29 +48,28 @@ class NearLineLeaders:
     def __init__(
         self,
         items: npt.NDArray[np.intp],
-        score: Array,
-        variance: Array,
-        judgments: Counts,
+        values: ItemValues,
         line: ScaleLine,
         *,
         judgments_per_item: int,
     ) -> None:
         """Arrange `items`, the numbers that may lead.
 
-        `variance` is (N,), > 0; its largest is that before the first judgment. `score` and `judgments` are (N,), shared
-        with the caller, who removes an item before changing its values. Each item wants `judgments_per_item`; one that
-        counts as having more has left the pool.
+        `values` are shared with the caller, who removes an item before changing them; the largest variance is that
+        before the first judgment. Each item wants `judgments_per_item`.
         """
-        self._score, self._judgments, self.line, self._wanted = score, judgments, line, judgments_per_item
-        self.noise = JudgmentNoise(float(variance.max()) if len(variance) else 1.0)
+        score, judgments = values.score, values.judgments
+        self._score, self._judgments, self._status = score, judgments, values.status
+        self.line, self._wanted = line, judgments_per_item
+        self.noise = JudgmentNoise(float(values.variance.max()) if len(score) else 1.0)
         self._unit = GAIN_COLUMN_WIDTH * math.sqrt(self.noise.initial_variance)
         self._bags, self._size = Buckets(len(score)), len(items)
         self._cells = SparseGrid(self._cell_borders, empty_values=(math.inf, math.inf, 0.0))
         self._within: list[dict[float, SameScoreItems]] = []
         self._bounds: tuple[Array, Array, Array, LazyDescendingOrder] | None = None
         items = items[np.lexsort((score[items], judgments[items]))]
-        values = judgments[items], score[items]
-        differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in values], axis=0)
+        columns = judgments[items], score[items]
+        differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
         for bag in self._bags.fill_buckets(items, np.flatnonzero(differs)):
             self._store_bucket(bag[0], bag)
 
@@ -97,12 +96,12 @@ class NearLineLeaders:
             self._cells.close_cell(key)
         self._size -= 1
 
-    def record_change(self, item: int, old_score: float, old_judgments: int) -> None:
+    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Record that an item's values have changed from these, whether it may lead or not."""
         self._bounds = None
         after = self._judgments.item(item)
-        # What an item has that has left the pool is not its own number, but more than anybody wants.
-        if after == old_judgments + 1 > 1 and after <= self._wanted:
+        in_pool = not old_status and not self._status.item(item)
+        if in_pool and after == old_judgments + 1 > 1 and after <= self._wanted:
             self.noise.add_move(after, self._score.item(item) - old_score)
         self.line.update_item(item)
 

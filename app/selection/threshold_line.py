@@ -6,8 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from app.inference.ground.arrays import Array
-from app.selection.rule import GONE_OFFSET, Counts
+from app.selection.rule import ItemStatus, ItemValues
 
 
 class ScaleLine(Protocol):
@@ -42,12 +41,13 @@ class BelowBestLine:
     others in another, each with outdated entries, so the line is found without examining all items.
     """
 
-    def __init__(self, score: Array, judgments: Counts, best_count: int, never_drawn: Collection[int] = ()) -> None:
-        """Arrange the items; `score` and `judgments` are (N,), shared with the caller.
+    def __init__(self, values: ItemValues, best_count: int, never_drawn: Collection[int] = ()) -> None:
+        """Arrange the items; their values are shared with the caller.
 
         `best_count` is k, see `count_best_items`. `never_drawn` are the numbers of items that are not asked about.
         """
-        self._score, self._judgments, self._wanted, self._never = score, judgments, best_count, frozenset(never_drawn)
+        self._score, self._status = values.score, values.status
+        self._wanted, self._never = best_count, frozenset(never_drawn)
         self._at: float | None = None
         self._rebuild_heaps()
 
@@ -60,7 +60,7 @@ class BelowBestLine:
     def update_item(self, item: int) -> None:
         """Update an item whose score has changed, or that has left the pool or come back. O(log N)."""
         self._at = None
-        counts = self._judgments.item(item) < GONE_OFFSET and item not in self._never
+        counts = not self._status.item(item) & ItemStatus.GONE and item not in self._never
         self._size += counts - self._counts.item(item)
         self._counts[item] = counts
         if counts:
@@ -78,7 +78,7 @@ class BelowBestLine:
         return middle
 
     def _rebuild_heaps(self) -> None:
-        self._counts = self._judgments < GONE_OFFSET
+        self._counts = self._status & ItemStatus.GONE == 0
         self._counts[[*self._never]] = False
         counting = np.flatnonzero(self._counts)
         order = counting[np.argsort(-self._score[counting], kind="stable")]

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Mask
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
-from app.selection.rule import SETTLED_OFFSET, Counts, Draw, Index, Rule, SelectionSettings
+from app.selection.rule import Counts, Draw, Index, ItemStatus, ItemValues, Rule, SelectionSettings
 from app.simulation.annotators import SimulatedAnnotators
 
 
@@ -52,7 +52,7 @@ class SimulatedCampaign:
 
     def __post_init__(self) -> None:
         self.beliefs, judgments = self.initial_state or (self.initial_beliefs(), np.zeros(self.item_count, np.int64))
-        self.index = self.rule.make_index(self.score, self.variance, judgments, self.asking)
+        self.index = self.rule.make_index(ItemValues(self.score, self.variance, judgments), self.asking)
 
     def initial_beliefs(self) -> LawBeliefs:
         """Return the law's beliefs before the first HIT."""
@@ -100,10 +100,11 @@ class SimulatedCampaign:
 
     def release_items(self, is_settled: Mask) -> None:
         """Stop asking about the settled items, (N,), and ask about all others as long as they want judgments."""
-        changed = np.flatnonzero(is_settled != (self.judgments >= SETTLED_OFFSET))
+        status = is_settled * ItemStatus.SETTLED
+        changed = np.flatnonzero(status != self.index.status)
         self.reopenings += not is_settled[changed].all()
-        judgments = self.judgments[changed] % SETTLED_OFFSET + SETTLED_OFFSET * is_settled[changed]
-        self.index.update(changed.tolist(), self.score[changed], self.variance[changed], judgments.tolist())
+        columns = self.score, self.variance, self.judgments, status
+        self.index.update(changed.tolist(), *(column[changed].tolist() for column in columns))
 
     def judge_each_item_once(self, annotators: SimulatedAnnotators) -> None:
         """Collect one judgment of each item in HITs of random items, each answered by a random annotator."""

@@ -70,7 +70,7 @@ class GainsMost(LeastJudgedLeaders):
         """Values of all items."""
         return tally_of(self._known.judgments, self._known.score, self._squares)
 
-    def record_change(self, item: int, score: float, judgments: int) -> None:
+    def record_change(self, item: int, score: float, judgments: int, status: int) -> None:  # noqa: ARG002  (others ask)
         """By a judgment; of its sum of squares it is told by how far the mean moved (Welford 1962)."""
         self._squares[item] += (judgments + 1) * judgments * (self._known.score.item(item) - score) ** 2
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.selection.even_rule import EVEN_RULE
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from benchmarks.goals import Data
 from benchmarks.neyman import LOOKS, Look, Pair, course, met_at, simulated
 from benchmarks.systems.neyman import NEYMAN, gains, tally_of
@@ -18,7 +18,8 @@ def after(answers):
     """A HIT of one item, once these answers are in, (items, answers of each)."""
     none = np.zeros(len(answers))
     index = NEYMAN.make_index(
-        none + 0.5, none + 0.05, none, SelectionSettings(judgments_per_item=100, items_per_hit=1, gamma=0.1)
+        ItemValues(none + 0.5, none + 0.05, none),
+        SelectionSettings(judgments_per_item=100, items_per_hit=1, gamma=0.1),
     )
     for item, own in enumerate(answers):
         for n in range(1, len(own) + 1):

@@ -16,7 +16,7 @@ from app.errors import Conflict, Gone
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.selection.index import AlgorithmOne
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
@@ -193,8 +193,8 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
 def test_an_iteration_asks_about_each_other_item_once(iteration):
     asking = SelectionSettings(judgments_per_item=4, items_per_hit=1, gamma=0.1, never_drawn=(3,))
     rng = np.random.default_rng(1)
-    plan = AlgorithmOne().plan_iteration(
-        np.full(6, 0.5), np.full(6, 0.1), np.zeros(6, np.int64), asking, iteration=iteration, rng=rng
+    plan = AlgorithmOne().schedule_iteration(
+        ItemValues(np.full(6, 0.5), np.full(6, 0.1), np.zeros(6)), asking, iteration=iteration, rng=rng
     )
     assert sorted(draw.items for draw in plan) == [[0], [1], [2], [4], [5]]
     assert all(draw.items == [draw.leader] for draw in plan)
@@ -202,7 +202,7 @@ def test_an_iteration_asks_about_each_other_item_once(iteration):
 
 def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     asking = SelectionSettings(judgments_per_item=2, items_per_hit=1, gamma=0.1, never_drawn=(1,))
-    index = AlgorithmOne().make_index(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3, np.int64), asking)
+    index = AlgorithmOne().make_index(ItemValues(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3)), asking)
     rng = np.random.default_rng(1)
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])

@@ -13,6 +13,8 @@ from app.inference.online.law import (
     LawBeliefs,
     LawParameters,
     LawState,
+)
+from app.inference.online.state_queries import (
     ReadAnnotatorStates,
     ReadCampaignState,
     ReadItemHeads,
@@ -22,7 +24,7 @@ from app.inference.online.law import (
     ReadPriors,
     RunInThread,
     StateQuery,
-    run_law_step,
+    run_law,
 )
 
 
@@ -68,7 +70,7 @@ class Stored:
 
     def take(self, hit: AnsweredHit) -> HitChange:
         self.asked = []
-        change = run_law_step(self.law.step_hit(hit, self.parameters), self.answer)
+        change = run_law(self.law.step_hit(hit, self.parameters), self.answer)
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
             self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.law_state.items.items():

@@ -11,7 +11,15 @@ from app.inference.online import annotator_aware_state as aware
 from app.inference.online import beta, easl
 from app.inference.online.annotator_aware_law import LAW, AwareLawBeliefs
 from app.inference.online.annotator_aware_state import ItemState
-from app.inference.online.law import AnsweredHit, LawParameters, LawState, ReadItemTails, run_law_step
+from app.inference.online.law import (
+    AnsweredHit,
+    LawParameters,
+    LawState,
+)
+from app.inference.online.state_queries import (
+    ReadItemTails,
+    run_law,
+)
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, collect_evidence
@@ -157,7 +165,7 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     for hit in hits:
         stored.take(hit)
     for item in range(ITEMS):
-        told = run_law_step(LAW.read_judgment_weights(item), stored.answer)
+        told = run_law(LAW.read_judgment_weights(item), stored.answer)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -178,7 +186,7 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 
 def test_an_item_that_nobody_judged_has_no_weights():
     assert aware.current_judgment_weights(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
-    assert run_law_step(LAW.read_judgment_weights(3), Stored(LAW, begun(FLAT)).answer) == ([], [])
+    assert run_law(LAW.read_judgment_weights(3), Stored(LAW, begun(FLAT)).answer) == ([], [])
 
 
 def test_only_those_concerned_change():

@@ -12,7 +12,7 @@ from scipy.special import digamma, xlogy
 from app.inference.online import dirichlet
 from app.inference.online.law import AnsweredHit
 from app.selection.index import AlgorithmOne
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from tests.inference.beliefs import begun, replayed
 
 CLASSES = 4
@@ -140,9 +140,7 @@ def asked(truth, skill, judgments, leads, *, rng):
 
 def by_algorithm_1(state, rng):
     index = AlgorithmOne().make_index(
-        dirichlet.score(*state),
-        dirichlet.variance(*state),
-        np.zeros(state.shape[1], int),
+        ItemValues(dirichlet.score(*state), dirichlet.variance(*state), np.zeros(state.shape[1])),
         SelectionSettings(10**6, 1, 0.1),
     )
     drawn = index.draw(1, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng)

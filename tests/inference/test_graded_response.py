@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
@@ -22,7 +22,7 @@ from app.inference.systems.graded_marginal import (
     posterior_modes,
     quadrature_nodes,
 )
-from app.inference.systems.graded_response import fit, item_information, place_new_systems
+from app.inference.systems.graded_response import fit, item_information
 
 
 def drawn(judgments, systems, judges, segments, *, seed):
@@ -186,38 +186,6 @@ def test_order_of_judgments_and_numbering_change_nothing():
     again = fit((3 - i).astype(np.int32), 2 - k, 4 - j, outcomes.astype(np.int8))
     np.testing.assert_allclose(again.score[::-1], there.score, atol=1e-3)
     np.testing.assert_allclose(again.sensitivity[::-1], there.sensitivity, atol=1e-2)
-
-
-def test_later_system_is_placed_where_a_fit_with_fixed_parameters_puts_it():
-    data = drawn(4000, 9, 20, 20, seed=10)
-    i, k, j, outcomes = data.columns
-    early = i < 8
-    found = fit(i[early], k[early], j[early], outcomes[early])
-    placed = place_new_systems(found, i[~early] - 8, k[~early], j[~early], outcomes[~early])
-    assert placed.notes == ()
-    everything = fit(*data.columns)
-    assert abs(placed.score[0] - everything.score[8]) < 3 * placed.standard_error[0]
-    np.testing.assert_array_equal(
-        place_new_systems(found, i[early], k[early], j[early], outcomes[early]).score, found.score
-    )
-
-
-def test_later_system_judged_by_an_unknown_judge_counts_as_typical_and_says_so():
-    data = drawn(100, 3, 2, 3, seed=11)
-    found = fit(*data.columns, n_annotators=3, n_segments=4)
-    placed = place_new_systems(found, [0], [2], [3], [1], n_items=2)
-    best = minimize_scalar(lambda x: x**2 / 4 + np.logaddexp(0, -1.7 * (x - 0.5))).x
-    assert placed.score[0] == pytest.approx(best, abs=1e-5)
-    assert np.isnan(placed.score[1])
-    assert placed.estimable.tolist() == [True, False]
-    assert placed.notes == (
-        "System 1 had no judgment and no estimate.",
-        "Judge 2 had no judgment in the fit and counted as typical.",
-        "Segment 3 had no judgment in the fit and counted as typical.",
-    )
-    with pytest.raises(Inestimable, match="no judgments of the new systems") as refused:
-        place_new_systems(found, [], [], [], [])
-    assert refused.value.code == "no_judgments"
 
 
 def test_item_information_has_the_worked_value():

@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.tie_margin import is_tie
+from app.inference.observations.comparisons import is_tie
 from app.inference.online import trueskill
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import AnsweredHit, Law, LawParameters, run_law_step
+from app.inference.online.law import (
+    AnsweredHit,
+    Law,
+    LawParameters,
+)
+from app.inference.online.state_queries import (
+    run_law,
+)
 from tests.inference.beliefs import Stored, as_text, begun, replayed
 from tests.laws import OF_POINTS
 
@@ -153,7 +160,7 @@ def test_what_each_judgment_counts_for_is_told_from_what_is_stored(law):
         stored.take(answer)
     for item in range(20):
         if asking := law.read_judgment_weights(item):
-            weights, values = run_law_step(asking, stored.answer)
+            weights, values = run_law(asking, stored.answer)
             assert len(weights) == len(values) == 8
             assert all(0 <= number <= 1 for number in weights + values)
 

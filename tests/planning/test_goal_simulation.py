@@ -15,7 +15,7 @@ from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     forecast_goal,
-    is_plan_measured_by_law,
+    is_forecast_measured_by_law,
     prepare_forecast,
     sample_size,
     scale_campaign_to_sample,
@@ -289,4 +289,4 @@ def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_camp
     ],
 )
 def test_a_plan_measures_by_the_law_what_the_campaign_does_unless_it_is_large(goal, law, items, so):
-    assert is_plan_measured_by_law(campaign(goal), no_evidence(items, law)) == so
+    assert is_forecast_measured_by_law(campaign(goal), no_evidence(items, law)) == so

@@ -15,13 +15,17 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected_answers import ExpectedAnswer, feedback, meets_expectations, parse_expected_cells
+from app.quality.expected_answers import ExpectedAnswer, feedback, parse_expected_cells
 from tests.toys.smiley import Smiley
 
 
 @pytest.fixture(params=[*DESIGNS.values(), Smiley], ids=lambda design: design.name)
 def design(request):
     return request.param()
+
+
+def meets_expectations(design, expected, values):
+    return all(item.met for item in feedback(design, expected, values))
 
 
 def expected_of(design, values):

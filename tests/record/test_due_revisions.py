@@ -1,5 +1,6 @@
 """Revisions that their server did not come to are made by the loop of any server, also those that fail at first."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -65,6 +66,47 @@ async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
     loop.clock = loop_of(engine, NOW + MIN_DECISION_AGE + timedelta(seconds=1)).clock
     await loop.revise_due_campaigns()
     assert await revisions.find_campaigns_due_for_revision(engine) == []
+
+
+async def test_a_revision_that_was_asked_for_can_be_waited_for(engine, due):
+    await loop_of(engine).revise(due[0], now=NOW)
+    assert await revisions.find_campaigns_due_for_revision(engine) == due[1:]
+
+
+async def test_a_revision_goes_on_after_its_request_has_waited_long_enough(engine, due, monkeypatch):
+    real, may_go_on, done = revisions.revise_posteriors, asyncio.Event(), asyncio.Event()
+
+    async def slow(engine, campaign_id, *, now):
+        await may_go_on.wait()
+        await real(engine, campaign_id, now=now)
+        done.set()
+
+    monkeypatch.setattr(due_revisions, "revise_posteriors", slow)
+    await loop_of(engine).revise(due[0], now=NOW, wait_seconds=0.01)
+    assert await revisions.find_campaigns_due_for_revision(engine) == due
+    may_go_on.set()
+    await done.wait()
+    assert await revisions.find_campaigns_due_for_revision(engine) == due[1:]
+
+
+async def test_a_revision_that_a_stop_interrupts_stays_due(engine, due, monkeypatch):
+    async def endless(*_, **__):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(due_revisions, "revise_posteriors", endless)
+    loop = loop_of(engine)
+    await loop.revise(due[0], now=NOW, wait_seconds=0.01)
+    await loop.stop()
+    assert await revisions.find_campaigns_due_for_revision(engine) == due
+
+
+async def test_who_waits_for_a_revision_is_told_that_it_was_refused(engine, due, monkeypatch):
+    async def refuses(*_, **__):
+        raise Conflict("A response names an item that is not there.")
+
+    monkeypatch.setattr(due_revisions, "revise_posteriors", refuses)
+    with pytest.raises(Conflict):
+        await loop_of(engine).revise(due[0], now=NOW)
 
 
 async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkeypatch, caplog):

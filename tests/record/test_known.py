@@ -7,7 +7,12 @@ from app.database.session import driver_of
 from app.errors import Conflict
 from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
 from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE
-from app.inference.online.law import LawState, run_law_step
+from app.inference.online.law import (
+    LawState,
+)
+from app.inference.online.state_queries import (
+    run_law,
+)
 from app.record import bulk_update, law_storage
 from app.record.campaign_law import law_hit
 from app.record.law_runner import LawRunner
@@ -113,7 +118,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
         asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
-            assert await known.run(asking) == run_law_step(again, stored.answer)
+            assert await known.run(asking) == run_law(again, stored.answer)
 
 
 @pytest.mark.parametrize("law", OF_POINTS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.selection.even_rule import EVEN_RULE
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from, weights
 
@@ -56,30 +56,30 @@ def test_it_is_arranged_as_its_values_say_whatever_changes(rows, news):
 
 @pytest.mark.parametrize(("items", "sizes"), [(20, [5] * 4), (22, [5, 5, 4, 4, 4]), (6, [3, 3]), (1, [1])])
 def test_an_iteration_asks_about_every_item_once_in_hits_that_are_about_as_long(items, sizes):
-    score, variance, judgments = (np.array(column) for column in zip(*rows([1] * items), strict=True))
+    values = ItemValues(*zip(*rows([1] * items), strict=True))
     asking = SelectionSettings(judgments_per_item=4, items_per_hit=5, gamma=0.1)
-    hits = EVEN_RULE.plan_iteration(score, variance, judgments, asking, iteration=1, rng=np.random.default_rng(1))
+    hits = EVEN_RULE.schedule_iteration(values, asking, iteration=1, rng=np.random.default_rng(1))
     assert sorted(item for hit in hits for item in hit.items) == [*range(items)]
     assert [len(hit.items) for hit in hits] == sizes
 
 
 def test_an_iteration_of_fewer_hits_asks_about_those_that_were_asked_least():
-    score, variance, judgments = (np.array(column) for column in zip(*rows([3, 0, 2, 1, 0, 9]), strict=True))
+    values = ItemValues(*zip(*rows([3, 0, 2, 1, 0, 9]), strict=True))
     asking = SelectionSettings(judgments_per_item=9, items_per_hit=2, gamma=0.1, hits_per_iteration=2)
-    hits = EVEN_RULE.plan_iteration(score, variance, judgments, asking, iteration=3, rng=np.random.default_rng(1))
+    hits = EVEN_RULE.schedule_iteration(values, asking, iteration=3, rng=np.random.default_rng(1))
     assert sorted(item for hit in hits for item in hit.items) == [1, 2, 3, 4]
 
 
 def test_of_a_leader_of_an_iteration_it_is_stored_how_probable_it_was_that_it_is_asked():
     """One item was asked about less than the others, of which three of five have a place."""
-    score, variance, judgments = (np.array(column) for column in zip(*rows([1, 0, 1, 1, 1, 1]), strict=True))
+    values = ItemValues(*zip(*rows([1, 0, 1, 1, 1, 1]), strict=True))
     asking, rng = (
         SelectionSettings(judgments_per_item=9, items_per_hit=2, gamma=0.1, hits_per_iteration=2),
         np.random.default_rng(1),
     )
-    plans = [EVEN_RULE.plan_iteration(score, variance, judgments, asking, iteration=1, rng=rng) for _ in range(1000)]
-    for hit in plans[0] + plans[1]:
+    schedules = [EVEN_RULE.schedule_iteration(values, asking, iteration=1, rng=rng) for _ in range(1000)]
+    for hit in schedules[0] + schedules[1]:
         assert hit.probability == (1.0 if hit.leader == 1 else 3 / 5)
-    asked = Counter(item for plan in plans for hit in plan for item in hit.items)
+    asked = Counter(item for schedule in schedules for hit in schedule for item in hit.items)
     assert asked.pop(1) == 1000
     assert_drawn_from(dict.fromkeys((0, 2, 3, 4, 5), 1 / 5), asked)

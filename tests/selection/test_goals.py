@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_from_posterior
 from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
-from app.selection.rule import GONE_OFFSET, SETTLED_OFFSET, SelectionSettings
+from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 from app.selection.threshold_items import NearLineLeaders
 from app.selection.threshold_line import BelowBestLine, ThresholdLine
 from tests.selection.test_index import assert_drawn_from
@@ -22,9 +22,7 @@ ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=2, gamma=0.1, be
 places = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.5001, 0.75, 1.0]) | st.floats(-40, 40)
 spreads = st.sampled_from([0.001, 0.01, 1 / 12, 1.0, 9.0]) | st.floats(1e-6, 1e3)
 item = st.tuples(places, spreads, st.integers(0, 3))
-pooled = st.tuples(
-    places, spreads, st.sampled_from([0, 1, SETTLED_OFFSET + 1, GONE_OFFSET + 1, GONE_OFFSET + SETTLED_OFFSET])
-)
+statuses = st.sampled_from([0, 0, ItemStatus.SETTLED, ItemStatus.GONE, ItemStatus.SETTLED | ItemStatus.GONE])
 
 
 def beta(total, n):
@@ -34,7 +32,7 @@ def beta(total, n):
 
 
 def index_of(rule, rows, asking=ASKING):
-    return rule.make_index(*(np.array(column) for column in zip(*rows, strict=True)), asking)
+    return rule.make_index(ItemValues(*zip(*rows, strict=True)), asking)
 
 
 def leader(index, rng=None, **around):
@@ -88,32 +86,31 @@ def test_who_was_never_asked_leads_before_who_was_asked_and_is_as_far_from_the_l
     assert leader(index_of(THRESHOLD_RULE, rows)) == 1
 
 
-@pytest.mark.parametrize("left", [SETTLED_OFFSET, GONE_OFFSET])
-def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(left):
-    """A HIT that shows it can still be answered, and its judgments are counted as more than anybody wants."""
-    index = index_of(THRESHOLD_RULE, [(0.9, 0.01, 3), (0.5, 0.01, 4), (0.7, 0.01, left + 4)])
+@pytest.mark.parametrize("status", ItemStatus)
+def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(status):
+    """A HIT that shows it can still be answered."""
+    index = index_of(THRESHOLD_RULE, [(0.9, 0.01, 3, 0), (0.5, 0.01, 4, 0), (0.7, 0.01, 4, status)])
     assert leader(index) == 1
-    index.update([2], [0.6], [0.01], [left + 5])
+    index.update([2], [0.6], [0.01], [5])
     assert leader(index) == 1
+    assert index.status[2] == status
 
 
 @pytest.mark.parametrize("goes", ["at first", "later", "never asked"])
 def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
     """Of all, the second and the third are nearest to the line below the best two; without the first, the next two."""
     asking = replace(ASKING, hits_per_iteration=1, never_drawn=(0,) if goes == "never asked" else ())
-    rows = [(score, 0.01, 3) for score in (0.9375, 0.875, 0.75, 0.5, 0.125)]
-    gone = [(0.9375, 0.01, GONE_OFFSET + 3), *rows[1:]]
+    rows = [(score, 0.01, 3, 0) for score in (0.9375, 0.875, 0.75, 0.5, 0.125)]
+    gone = [(0.9375, 0.01, 3, ItemStatus.GONE), *rows[1:]]
     index = index_of(BEST_ITEMS_RULE, gone if goes == "at first" else rows, asking)
     seeds = [*map(np.random.default_rng, range(12))]
     if goes == "later":
         assert {leader(index, rng) for rng in seeds} == {1, 2}
         index.update([0], *([value] for value in gone[0]))
     assert {leader(index, rng) for rng in seeds} == {2, 3}
-    score, variance, judgments = map(np.array, zip(*(rows if goes == "never asked" else gone), strict=True))
-    planned = [
-        BEST_ITEMS_RULE.plan_iteration(score, variance, judgments, asking, iteration=1, rng=rng) for rng in seeds
-    ]
-    assert {plan[0].leader for plan in planned} == {2, 3}
+    values = ItemValues(*zip(*(rows if goes == "never asked" else gone), strict=True))
+    scheduled = [BEST_ITEMS_RULE.schedule_iteration(values, asking, iteration=1, rng=rng) for rng in seeds]
+    assert {schedule[0].leader for schedule in scheduled} == {2, 3}
 
 
 def test_items_alike_lead_as_often_as_each_other():
@@ -133,17 +130,19 @@ def test_with_fewer_items_than_best_ones_somebody_still_leads():
 
 
 @given(
-    rows=st.lists(pooled, min_size=2, max_size=12),
-    news=st.lists(st.tuples(st.integers(0, 11), pooled), max_size=25),
+    rows=st.lists(st.tuples(places, statuses), min_size=2, max_size=12),
+    news=st.lists(st.tuples(st.integers(0, 11), places, statuses), max_size=25),
     k=st.integers(1, 11),
 )
 def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
-    score, judgments = np.array([place for place, _, _ in rows]), np.array([left for _, _, left in rows])
-    line = BelowBestLine(score, judgments, k, never_drawn=[0])
-    for number, (place, _, left) in news:
-        score[number % len(score)], judgments[number % len(score)] = place, left
-        line.update_item(number % len(score))
-        best = np.sort(score[1:][judgments[1:] < GONE_OFFSET])[::-1]
+    places, statuses = zip(*rows, strict=True)
+    values = ItemValues(places, np.ones(len(rows)), np.ones(len(rows)), statuses)
+    line = BelowBestLine(values, k, never_drawn=[0])
+    for number, place, status in news:
+        item = number % len(rows)
+        values.score[item], values.status[item] = place, status
+        line.update_item(item)
+        best = np.sort(values.score[1:][values.status[1:] < ItemStatus.GONE])[::-1]
         cut = min(k, len(best) - 1)
         if cut > 0:
             assert line.position == (best[cut - 1] + best[cut]) / 2
@@ -162,10 +161,8 @@ def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
 
 @given(items=st.lists(item, min_size=1, max_size=60), at=places, barred=st.sets(st.integers(0, 59)))
 def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
-    score, variance, judgments = (np.array(column, float) for column in zip(*items, strict=True))
-    near = NearLineLeaders(
-        np.arange(len(items)), score, variance, judgments.astype(int), ThresholdLine(at), judgments_per_item=10
-    )
+    values = ItemValues(*zip(*items, strict=True))
+    near = NearLineLeaders(np.arange(len(items)), values, ThresholdLine(at), judgments_per_item=10)
     found = near.draw(barred, np.random.default_rng(1))
     free = [number for number in range(len(items)) if number not in barred]
     if not free:
@@ -187,17 +184,15 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
     assert hit.leader == np.argmax(gains)
 
 
-def test_a_plan_is_led_by_those_that_gain_most():
+def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
-    score, variance, judgments = rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40)
-    plan = THRESHOLD_RULE.plan_iteration(
-        score,
-        variance,
-        judgments,
+    values = ItemValues(rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40))
+    schedule = THRESHOLD_RULE.schedule_iteration(
+        values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1, threshold=0.3),
         iteration=2,
         rng=rng,
     )
-    gains = log_gain_from_posterior(score - 0.3, variance, judgments)
-    leaders = {hit.leader for hit in plan}
+    gains = log_gain_from_posterior(values.score - 0.3, values.variance, values.judgments)
+    leaders = {hit.leader for hit in schedule}
     assert min(gains[[*leaders]]) >= max(np.delete(gains, [*leaders]))

@@ -6,7 +6,7 @@ import pytest
 from app.inference.preferences.implied_pairs import Implications
 from app.selection.implied_pairs import ImpliedPairFilter, select_implied_pairs_to_ask
 from app.selection.registry import SELECTION_RULES
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 
 ITEMS = 20
 ASKING = SelectionSettings(judgments_per_item=100, items_per_hit=2, gamma=0.1, min_items=2)
@@ -16,7 +16,9 @@ ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
 @pytest.fixture(params=[rule for rule in SELECTION_RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
 def index(request):
     rng = np.random.default_rng(1)
-    return request.param.make_index(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS), ASKING)
+    return request.param.make_index(
+        ItemValues(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS)), ASKING
+    )
 
 
 def not_asked(percent=1, annotator=3):

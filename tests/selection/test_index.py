@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from app.selection import companions
-from app.selection.index import SelectionIndex, plan_first_iteration, plan_later_iteration
+from app.selection.index import SelectionIndex, schedule_first_iteration, schedule_later_iteration
 from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
-from app.selection.rule import Draw, SelectionSettings
+from app.selection.rule import Draw, ItemValues, SelectionSettings
 
 GAMMA = 0.1
 SCORE = [0.5, 0.45, 0.62, 0.1, 0.9, 0.3, 0.55, 0.72]
@@ -39,7 +39,8 @@ def index_of(
 ) -> SelectionIndex:
     judgments = [0] * len(score) if judgments is None else judgments
     return SelectionIndex(
-        score, variance, judgments, SelectionSettings(judgments_per_item=wanted, items_per_hit=5, gamma=GAMMA)
+        ItemValues(score, variance, judgments),
+        SelectionSettings(judgments_per_item=wanted, items_per_hit=5, gamma=GAMMA),
     )
 
 
@@ -310,7 +311,8 @@ def test_the_newest_values_can_be_read():
 def test_the_callers_arrays_are_left_alone():
     score, variance, judgments = np.array(SCORE), np.array(VARIANCE), np.zeros(8, dtype=int)
     index = SelectionIndex(
-        score, variance, judgments, SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA)
+        ItemValues(score, variance, judgments),
+        SelectionSettings(judgments_per_item=10, items_per_hit=5, gamma=GAMMA),
     )
     index.update([0], [0.9], [0.01], [1])
     assert (score[0], variance[0], judgments[0]) == (0.5, 0.08, 0)
@@ -415,7 +417,7 @@ def test_many_updates_do_not_make_the_index_grow():
 
 
 def test_the_first_iteration_shows_every_item_once():
-    hits = plan_first_iteration([0] * 150, judgments_per_item=10, items_per_hit=5, rng=np.random.default_rng(0))
+    hits = schedule_first_iteration([0] * 150, judgments_per_item=10, items_per_hit=5, rng=np.random.default_rng(0))
     assert [len(hit.items) for hit in hits] == [5] * 30
     assert sorted(item for hit in hits for item in hit.items) == list(range(150))
     assert all(hit.leader in hit.items for hit in hits)
@@ -426,7 +428,7 @@ def test_every_partition_into_hits_is_equally_likely():
     partitions = Counter(
         frozenset(
             frozenset(hit.items)
-            for hit in plan_first_iteration([0] * 4, judgments_per_item=1, items_per_hit=2, rng=rng)
+            for hit in schedule_first_iteration([0] * 4, judgments_per_item=1, items_per_hit=2, rng=rng)
         )
         for _ in range(1500)
     )
@@ -436,7 +438,7 @@ def test_every_partition_into_hits_is_equally_likely():
 
 def test_every_item_of_a_first_hit_is_equally_likely_to_lead_and_to_be_shown_first():
     rng = np.random.default_rng(1)
-    hits = [plan_first_iteration([0] * 3, judgments_per_item=1, items_per_hit=3, rng=rng)[0] for _ in range(1500)]
+    hits = [schedule_first_iteration([0] * 3, judgments_per_item=1, items_per_hit=3, rng=rng)[0] for _ in range(1500)]
     pairs = Counter((hit.leader, hit.items[0]) for hit in hits)
     assert_drawn_from(dict.fromkeys(product(range(3), repeat=2), 1 / 9), pairs)
 
@@ -445,7 +447,7 @@ def test_a_short_last_hit_is_filled_with_random_items_that_want_more():
     rng = np.random.default_rng(1)
     judgments = [0, 0, 0, 2, 2, 2, 2]
     for _ in range(200):
-        hits = plan_first_iteration(judgments, judgments_per_item=3, items_per_hit=3, rng=rng)
+        hits = schedule_first_iteration(judgments, judgments_per_item=3, items_per_hit=3, rng=rng)
         shown = Counter(item for hit in hits for item in hit.items)
         assert set(shown) == set(range(7))
         assert [len(set(hit.items)) for hit in hits] == [3, 3, 3]
@@ -460,7 +462,7 @@ def test_fillers_of_the_last_hit_are_uniform():
     for _ in range(1500):
         shown = Counter(
             i
-            for hit in plan_first_iteration([0] * 5, judgments_per_item=9, items_per_hit=3, rng=rng)
+            for hit in schedule_first_iteration([0] * 5, judgments_per_item=9, items_per_hit=3, rng=rng)
             for i in hit.items
         )
         twice[next(item for item, times in shown.items() if times == 2)] += 1
@@ -469,16 +471,18 @@ def test_fillers_of_the_last_hit_are_uniform():
 
 @pytest.mark.parametrize(("items", "sizes"), [(7, [4, 3]), (11, [4, 4, 3]), (6, [3, 3]), (3, [3])])
 def test_where_a_last_hit_cannot_be_filled_all_are_as_equal_as_can_be(items, sizes):
-    hits = plan_first_iteration([0] * items, judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
+    hits = schedule_first_iteration([0] * items, judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
     assert [len(hit.items) for hit in hits] == sizes
     assert sorted(item for hit in hits for item in hit.items) == list(range(items))
 
 
 def test_the_first_iteration_leaves_out_items_that_have_enough():
-    hits = plan_first_iteration([0, 1, 2, 0, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
+    hits = schedule_first_iteration(
+        [0, 1, 2, 0, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)
+    )
     assert [sorted(hit.items) for hit in hits] == [[0, 3]]
-    assert plan_first_iteration([1, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
-    assert plan_first_iteration([], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
+    assert schedule_first_iteration([1, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
+    assert schedule_first_iteration([], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
 
 
 def later(
@@ -486,7 +490,7 @@ def later(
 ) -> list[Draw]:
     judgments = [0] * len(score) if judgments is None else judgments
     rng = options.pop("rng", None) or np.random.default_rng(seed)
-    return plan_later_iteration(
+    return schedule_later_iteration(
         score,
         variance,
         judgments,
@@ -565,9 +569,9 @@ def test_a_place_that_ran_out_of_items_does_not_hide_the_far_ones(way):
 
 @settings(max_examples=100, deadline=None)
 @given(CAMPAIGNS, st.integers(2, 10), st.integers(1, 40) | st.none(), st.booleans(), st.integers(0, 99))
-def test_no_iteration_plans_an_item_twice_in_a_hit_or_beyond_what_it_wants(rows, n, hits, together, seed):
+def test_no_iteration_schedules_an_item_twice_in_a_hit_or_beyond_what_it_wants(rows, n, hits, together, seed):
     score, variance, judgments = zip(*rows, strict=True)
-    planned = later(
+    scheduled = later(
         score,
         variance,
         judgments,
@@ -578,19 +582,19 @@ def test_no_iteration_plans_an_item_twice_in_a_hit_or_beyond_what_it_wants(rows,
         seed=seed,
     )
     room = [max(3 - taken, 0) for taken in judgments]
-    shown = Counter(item for hit in planned for item in hit.items)
+    shown = Counter(item for hit in scheduled for item in hit.items)
     assert all(times <= room[item] for item, times in shown.items())
-    leaders = [hit.leader for hit in planned]
+    leaders = [hit.leader for hit in scheduled]
     count = max(1, len(rows) // n) if hits is None else hits
     by_variance = sorted((variance[item] for item in range(len(rows)) if room[item]), reverse=True)
     assert [variance[leader] for leader in leaders] == by_variance[: len(leaders)]
     assert len(set(leaders)) == len(leaders) <= count
     left = {i for i in range(len(rows)) if room[i] > shown[i] and (together or i not in leaders)}
-    for hit in planned:
+    for hit in scheduled:
         assert len(hit.items) == len(set(hit.items)) <= n
         assert hit.leader in hit.items
         # Short only if nobody was left to ask, or to share with a leader who would be alone.
-        assert len(hit.items) == n or left <= set(hit.items) or 2 in map(len, (other.items for other in planned))
+        assert len(hit.items) == n or left <= set(hit.items) or 2 in map(len, (other.items for other in scheduled))
         assert len(hit.items) > 1 or sum(room) - room[hit.leader] == 0 or n == 2 or together
 
 

@@ -14,7 +14,7 @@ from app.selection.label_rules import (
     label_entropy,
     whole_label_counts,
 )
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from benchmarks import label_selection
 
 ASKING = SelectionSettings(judgments_per_item=5, items_per_hit=1, gamma=0.1)
@@ -29,7 +29,9 @@ def states(*counts):
 def index_of(rule, *counts):
     told = states(*counts)
     judgments = np.array(counts).sum(axis=1)
-    return rule.make_index(np.full(len(counts), 0.5), np.full(len(counts), 0.1), judgments, ASKING, states=told)
+    return rule.make_index(
+        ItemValues(np.full(len(counts), 0.5), np.full(len(counts), 0.1), judgments), ASKING, states=told
+    )
 
 
 def test_the_posterior_of_an_items_class_by_hand():

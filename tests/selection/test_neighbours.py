@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from app.selection.systems_rule import SYSTEMS_RULE, best_neighbour_gains
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from
@@ -17,14 +17,12 @@ ASKING = SelectionSettings(judgments_per_item=10, items_per_hit=3, gamma=0.1)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 
 
-def columns(rows):
-    return [np.array(column) for column in zip(*rows, strict=True)]
-
-
 def test_the_gain_by_hand():
     """The first system has one neighbour, .2 away, so a line at half of that; the second one gains more at that line
     than at the one to the third."""
-    worth, beside = best_neighbour_gains(*columns([(0.3, 0.04, 2), (0.5, 0.01, 0), (0.9, 0.01, 0)]))
+    worth, beside = best_neighbour_gains(
+        ItemValues(score=[0.3, 0.5, 0.9], variance=[0.04, 0.01, 0.01], judgments=[2, 0, 0])
+    )
     by_hand = [
         exp(-(0.1**2) / (2 * 0.04)) * 0.2 * (1 - sqrt(5 / 6)),
         exp(-(0.1**2) / (2 * 0.01)) * 0.1 * (1 - sqrt(3 / 4)),
@@ -66,21 +64,19 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     if hit is None:
         assert not wanted
     else:
-        worth, _ = best_neighbour_gains(index.score, index.variance, index.judgments)
+        worth, _ = best_neighbour_gains(index)
         assert worth[hit.leader] == max(worth[wanted])
 
 
-def test_a_plan_is_led_by_those_that_gain_most():
+def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
-    score, variance, judgments = rng.random(12), rng.random(12) / 50 + 0.001, rng.integers(0, 5, 12)
-    plan = SYSTEMS_RULE.plan_iteration(
-        score,
-        variance,
-        judgments,
+    values = ItemValues(rng.random(12), rng.random(12) / 50 + 0.001, rng.integers(0, 5, 12))
+    schedule = SYSTEMS_RULE.schedule_iteration(
+        values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1),
         iteration=2,
         rng=rng,
     )
-    worth, _ = best_neighbour_gains(score, variance, judgments)
-    leaders = [hit.leader for hit in plan]
+    worth, _ = best_neighbour_gains(values)
+    leaders = [hit.leader for hit in schedule]
     assert worth[leaders].min() >= np.delete(worth, leaders).max()

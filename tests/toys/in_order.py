@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from app.inference.ground.arrays import Array
 from app.selection.index import SelectionIndex
-from app.selection.rule import Counts, Draw, PairFilter, SelectionSettings
+from app.selection.rule import Draw, ItemValues, PairFilter, SelectionSettings
 
 
 class InOrderIndex(SelectionIndex):
@@ -50,22 +48,13 @@ class InOrder:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
 
-    def make_index(
-        self, score: npt.ArrayLike, variance: npt.ArrayLike, judgments: npt.ArrayLike, settings: SelectionSettings
-    ) -> InOrderIndex:
-        return InOrderIndex(score, variance, judgments, settings)
+    def make_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
+        return InOrderIndex(values, settings)
 
-    def plan_iteration(
-        self,
-        score: Array,
-        variance: Array,
-        judgments: Counts,
-        settings: SelectionSettings,
-        *,
-        iteration: int,
-        rng: np.random.Generator,
+    def schedule_iteration(
+        self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        wanted = np.flatnonzero(judgments < settings.judgments_per_item).tolist()
+        wanted = np.flatnonzero(values.judgments_for_drawing(settings) < settings.judgments_per_item).tolist()
         hits = [
             wanted[start : start + settings.items_per_hit] for start in range(0, len(wanted), settings.items_per_hit)
         ]

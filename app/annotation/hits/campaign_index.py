@@ -21,12 +21,12 @@ from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.campaign import Campaign
-from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, judgments_with_flags_sql
+from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, item_status_sql
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.registry import SelectingCampaign
-from app.selection.rule import Index
+from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
 MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
@@ -41,7 +41,7 @@ SELECT_LOAD_POSITION = text(f"""
 UNJUDGED_PEOPLE_SQL = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
 ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
 SELECT_DECIDING_POSTERIORS = f"""
-    SELECT decides.score, decides.variance, {judgments_with_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
+    SELECT decides.score, decides.variance, p.judgments, {item_status_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
     FROM posteriors p, LATERAL ({deciding_estimates_sql(ASKED_CRITERION_SQL)}) AS decides
     WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
 """
@@ -170,19 +170,26 @@ class CampaignIndex:
     )
 
     def merge_changes(self, changes: PosteriorChanges) -> None:
-        """Update the copy with `changes`. Between releases judgment counts only grow, so rows with fewer are older.
+        """Update the copy with `changes`. Between releases counts only grow and items only leave: a row with less is
+        older.
 
         Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
         the next read repeats a few rows.
         """
-        columns = (changes.new_numbers, changes.new_scores, changes.new_variances, changes.new_judgments)
+        columns = (
+            changes.new_numbers,
+            changes.new_scores,
+            changes.new_variances,
+            changes.new_judgments,
+            changes.new_status,
+        )
         # The request may have queried its changes before this copy was read.
         if (changes.revision, changes.releases) != (self.revision, self.releases):
             return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
             for row in zip(*(column or () for column in columns), strict=True)
-            if row[3] > self.index.judgments.item(row[0])
+            if (row[4], row[3]) > (self.index.status.item(row[0]), self.index.judgments.item(row[0]))
         )
         if newer:
             self.index.update(*zip(*newer, strict=True))
@@ -338,21 +345,24 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
     # The watermark first: what is written after it is read again, so nothing is missed.
     (load_position,) = await fetch_rows(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
     columns = await fetch_arrays_on_driver(
-        connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4"
+        connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4", status="i2"
     )
     rule = campaign.rule
+    states: dict[str, Any] = {}
     if rule.reads_labels:
         labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
-        columns["states"] = labels["number"].reshape(len(columns["score"]), -1)
-    index = await asyncio.to_thread(rule.make_index, **columns, settings=campaign.selection_settings)
+        states["states"] = labels["number"].reshape(len(columns["score"]), -1)
+    index = await asyncio.to_thread(rule.make_index, ItemValues(**columns), campaign.selection_settings, **states)
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
     segments = await load_segments(connection, campaign.id, size, systems) if size else None
-    index_position = (
-        campaign.judgments_per_item,
-        load_position.revision,
-        load_position.releases,
-        load_position.watermark,
-        load_position.server_started,
+    return CampaignIndex(
+        index=index,
+        rng=rng,
+        wanted_judgments=campaign.judgments_per_item,
+        revision=load_position.revision,
+        releases=load_position.releases,
+        watermark=load_position.watermark,
+        server_started=load_position.server_started,
+        segments=segments,
     )
-    return CampaignIndex(index, rng, *index_position, segments)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
-from app.annotation.hits.lease_sql import HeldHitLimits, LeaseLimits, renew_lease
+from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, renew_lease
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, fetch_first_row, row_columns_sql
 
@@ -26,7 +26,7 @@ SAVE_DRAFT = text(f"""
 """)
 
 
-class HitWithDraft(HeldHitLimits):
+class DraftedHit(HeldHit):
     """A HIT whose draft was stored, and whether its lease had run out before the first touch."""
 
     touched_late: bool
@@ -39,7 +39,7 @@ async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, 
     just run out and no other annotator needs its items. `connection` must not be in a transaction.
     """
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
-    hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, HitWithDraft)
+    hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, DraftedHit)
     if hit is not None and hit.touched_late:
         await renew_lease(connection, hit, None)
     return hit is not None

@@ -1,4 +1,4 @@
-"""Choice of the next HIT: a draw from the newest posteriors (`streaming`) or a place in a plan (`iterations`)."""
+"""Choice of the next HIT: a draw from the newest posteriors (`streaming`) or a place in a schedule (`iterations`)."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_context import implied_pairs_filter, load_item_labels
 from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
-from app.annotation.hits.iteration_schedule import propose_planned_hit
+from app.annotation.hits.iteration_schedule import propose_scheduled_hit
 from app.database.session import Driver
 from app.selection.rule import Draw, PairFilter, union_for_reading
 
@@ -33,7 +33,7 @@ async def propose_hit(
         assignment.campaign_id, chain(assignment.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
-        return await propose_planned_hit(connection, assignment, campaign_index, cache, now=now)
+        return await propose_scheduled_hit(connection, assignment, campaign_index, cache, now=now)
     await load_item_labels(connection, assignment, campaign_index)
     return draw_streaming_hit(
         assignment,

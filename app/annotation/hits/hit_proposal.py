@@ -19,8 +19,8 @@ class HitProposal:
         items: Items in presentation order.
         reason: Reason for the leader, as in `Draw`.
         probability: Probability of the leader, as in `Draw`.
-        iteration: Iteration of the plan that the HIT is from; None for streaming.
-        ordinal: Place in that plan.
+        iteration: Iteration of the schedule that the HIT is from; None for streaming.
+        ordinal: Place in that schedule.
         shared_leader: True if the leader already leads an open HIT, because every candidate does.
         segment: Segment of the outputs, if the items are systems.
         shown_as: For each item the one under which its output is shown; None if each is shown under its own number.

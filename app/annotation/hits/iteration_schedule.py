@@ -1,4 +1,4 @@
-"""HITs of the selection `iterations`: free places in the plan of the current iteration, and the plan of the next."""
+"""HITs of the selection `iterations`: free places of the current iteration's schedule, and the next schedule."""
 
 import asyncio
 import json
@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import (
@@ -22,30 +21,30 @@ from app.annotation.hits.hit_proposal import HitProposal, presentation_order, se
 from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.rule import Draw
+from app.selection.rule import Draw, ItemValues
 
-REPLACED_LEADER_REASON = "leader_is_gone", None  # reason and probability: the planned leader needs no more judgments
-PLANNED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
+REPLACED_LEADER_REASON = "leader_is_gone"  # the scheduled leader needs no more judgments
+SCHEDULED_ITEM_IS_OPEN = is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")
 
-# A place in the plan is free if no open lease and no answer has it. Its items that reached the wanted number through
-# late answers, or left the pool, are dropped; a place without any other item is over. Places that this process is not
-# about to lease come first. Among them, places without an item that this annotator has scored come first, then places
-# with some, and last places where every item is one that this annotator is never asked about again.
+# A place in the schedule is free if no open lease and no answer has it. Its items that reached the wanted number
+# through late answers, or left the pool, are dropped; a place without any other item is over. Places that this process
+# is not about to lease come first. Among them, places without an item that this annotator has scored come first, then
+# places with some, and last places where every item is one that this annotator is never asked about again.
 SELECT_FREE_PLACE = text(f"""
-    SELECT plan.ordinal, plan.leader, plan.drawn_because, plan.leader_probability,
-           ARRAY(SELECT i FROM unnest(plan.items) WITH ORDINALITY AS u (i, place)
-                 JOIN posteriors p ON {PRESENT_POSTERIORS_CONDITION} AND p.subject = i AND p.subject = ANY(plan.items)
-                 WHERE {PLANNED_ITEM_IS_OPEN} ORDER BY place) AS place_items
-    FROM planned_hits plan
-    WHERE plan.campaign_id = :campaign AND plan.iteration = :iteration AND NOT EXISTS (
+    SELECT place.ordinal, place.leader, place.drawn_because, place.leader_probability,
+           ARRAY(SELECT i FROM unnest(place.items) WITH ORDINALITY AS u (i, position)
+                 JOIN posteriors p ON {PRESENT_POSTERIORS_CONDITION} AND p.subject = i AND p.subject = ANY(place.items)
+                 WHERE {SCHEDULED_ITEM_IS_OPEN} ORDER BY position) AS place_items
+    FROM planned_hits place
+    WHERE place.campaign_id = :campaign AND place.iteration = :iteration AND NOT EXISTS (
         SELECT 1 FROM hits h
-        WHERE h.campaign_id = plan.campaign_id AND h.iteration = plan.iteration AND h.ordinal = plan.ordinal
+        WHERE h.campaign_id = place.campaign_id AND h.iteration = place.iteration AND h.ordinal = place.ordinal
         AND {HIT_IS_OPEN_OR_ANSWERED})
     AND EXISTS (SELECT 1 FROM posteriors p
-                WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(plan.items) AND {PLANNED_ITEM_IS_OPEN}
+                WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(place.items) AND {SCHEDULED_ITEM_IS_OPEN}
                 OFFSET 0)  -- keeps PostgreSQL from turning this into a join: each place finds its items by the index
-    ORDER BY plan.leader = ANY(CAST(:leases_pending AS int[])), plan.items <@ CAST(:not_judged AS int[]),
-             plan.items && CAST(:seen AS int[]), plan.items <@ CAST(:seen AS int[]), plan.ordinal LIMIT 1
+    ORDER BY place.leader = ANY(CAST(:leases_pending AS int[])), place.items <@ CAST(:not_judged AS int[]),
+             place.items && CAST(:seen AS int[]), place.items <@ CAST(:seen AS int[]), place.ordinal LIMIT 1
 """)
 
 # The open HITs that an iteration waits for: all but those held for more than three times the median time that answers
@@ -74,19 +73,19 @@ SELECT_ITEMS_OF_FREE_PLACES = text(f"""
 
 LOCK_ITERATION = text("SELECT iteration FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
 
-STORE_PLAN = text("""
+INSERT_SCHEDULED_HITS = text("""
     INSERT INTO planned_hits (campaign_id, iteration, ordinal, leader, items, drawn_because, leader_probability)
-    SELECT :campaign, :iteration, place, (plan ->> 'leader')::int,
-           ARRAY(SELECT jsonb_array_elements_text(plan -> 'items')::int),
-           plan ->> 'reason', (plan ->> 'probability')::float8
-    FROM jsonb_array_elements(CAST(:plans AS jsonb)) WITH ORDINALITY AS planned (plan, place)
+    SELECT :campaign, :iteration, ordinal, (draw ->> 'leader')::int,
+           ARRAY(SELECT jsonb_array_elements_text(draw -> 'items')::int),
+           draw ->> 'reason', (draw ->> 'probability')::float8
+    FROM jsonb_array_elements(CAST(:draws AS jsonb)) WITH ORDINALITY AS drawn (draw, ordinal)
 """)
 
 SET_ITERATION = text("UPDATE campaigns SET iteration = :iteration WHERE id = :campaign")
 
 
 class FreePlaceRow(Record):
-    """A place of the plan, and its items that still need judgments."""
+    """A place of the schedule, and its items that still need judgments."""
 
     ordinal: int
     leader: int
@@ -108,12 +107,12 @@ class CountedItem(Record):
 
 
 class CurrentIteration(Record):
-    """Number of the newest planned iteration, -1 before the first."""
+    """Number of the newest scheduled iteration, -1 before the first."""
 
     iteration: int
 
 
-async def propose_planned_hit(
+async def propose_scheduled_hit(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
@@ -121,7 +120,7 @@ async def propose_planned_hit(
     *,
     now: datetime,
 ) -> HitProposal | None:
-    """Return a free place of the current iteration. Plan the next iteration if this one waits for no HIT."""
+    """Return a free place of the current iteration. Schedule the next iteration if this one waits for no HIT."""
     iteration = assignment.iteration
     if iteration >= 0:
         proposal, finished = await find_free_place(connection, assignment, campaign_index, iteration, cache, now=now)
@@ -132,9 +131,9 @@ async def propose_planned_hit(
         current = row.iteration
         if current == iteration:
             current += 1
-            # Loaded again: the plan must use the answers that completed the previous iteration.
+            # Loaded again: the schedule must use the answers that completed the previous iteration.
             campaign_index = await cache.load_current_index(connection, assignment)
-            if not await store_iteration_plan(connection, assignment, campaign_index, current):
+            if not await store_iteration_schedule(connection, assignment, campaign_index, current):
                 return None
     proposal, _ = await find_free_place(connection, assignment, campaign_index, current, cache, now=now)
     return proposal
@@ -170,13 +169,17 @@ async def find_free_place(
         items = await add_companions(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
-    leader, reason_and_probability = (
-        (place.leader, (place.drawn_because, place.leader_probability))
-        if place.leader in items
-        else (items[0], REPLACED_LEADER_REASON)
+    keeps_leader = place.leader in items
+    proposal = HitProposal(
+        leader=place.leader if keeps_leader else items[0],
+        items=presentation_order(assignment, items, campaign_index.rng),
+        reason=place.drawn_because if keeps_leader else REPLACED_LEADER_REASON,
+        probability=place.leader_probability if keeps_leader else None,
+        iteration=iteration,
+        ordinal=place.ordinal,
+        shared_leader=True,
     )
-    items = presentation_order(assignment, items, campaign_index.rng)
-    return HitProposal(leader, items, *reason_and_probability, iteration, place.ordinal, shared_leader=True), False
+    return proposal, False
 
 
 async def add_companions(
@@ -206,7 +209,7 @@ async def add_companions(
     return items if draw is None else draw.items
 
 
-async def store_iteration_plan(
+async def store_iteration_schedule(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, iteration: int
 ) -> bool:
     """Draw and store all HITs of an iteration. Return False if open HITs hold everything that is still needed.
@@ -225,29 +228,26 @@ async def store_iteration_plan(
         ],
         1,
     )
-    # A thread, because planning many HITs takes a while; copies, because answers keep coming in meanwhile.
-    planned_hits = await asyncio.to_thread(
-        draw_iteration_hits, assignment, index.score.copy(), index.variance.copy(), judgments, iteration
+    # A thread, because drawing many HITs takes a while; copies, because answers keep coming in meanwhile.
+    draws = await asyncio.to_thread(
+        draw_iteration_hits,
+        assignment,
+        ItemValues(index.score.copy(), index.variance.copy(), judgments, index.status),
+        iteration,
     )
-    if not planned_hits:
+    if not draws:
         return False
-    document = json.dumps([asdict(draw) for draw in planned_hits])
+    document = json.dumps([asdict(draw) for draw in draws])
     await execute_statement(
-        connection, STORE_PLAN, {"campaign": assignment.campaign_id, "iteration": iteration, "plans": document}
+        connection,
+        INSERT_SCHEDULED_HITS,
+        {"campaign": assignment.campaign_id, "iteration": iteration, "draws": document},
     )
     await execute_statement(connection, SET_ITERATION, {"campaign": assignment.campaign_id, "iteration": iteration})
     return True
 
 
-def draw_iteration_hits(
-    assignment: AssignmentState,
-    score: npt.NDArray[np.float64],
-    variance: npt.NDArray[np.float64],
-    judgments: npt.NDArray[np.int64],
-    iteration: int,
-) -> list[Draw]:
+def draw_iteration_hits(assignment: AssignmentState, values: ItemValues, iteration: int) -> list[Draw]:
     """Return the HITs of one iteration. The seed and the iteration's number decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
-    return assignment.rule.plan_iteration(
-        score, variance, judgments, assignment.selection_settings, iteration=iteration, rng=rng
-    )
+    return assignment.rule.schedule_iteration(values, assignment.selection_settings, iteration=iteration, rng=rng)

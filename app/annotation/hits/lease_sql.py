@@ -9,7 +9,7 @@ Races, and how each is decided:
   the annotator's row is locked first.
 - A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
   posteriors are then locked out of order.
-- Several requests that find an iteration finished: the campaign's row is locked, and the first plans the next one.
+- Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
 
 The database's clock, read after the locks, decides whether a lease is open: the clocks of server machines may differ,
@@ -125,8 +125,8 @@ ANNOTATOR_MAY_HOLD_HIT = f"""
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = CAST(:assignment AS bigint)
         AND h.id <> :hit AND (h.closed_at IS NULL OR {HIT_IS_OPEN_OR_ANSWERED})))"""
 
-# No other HIT of the same place in an iteration's plan is open or answered; always true for streaming (NULLs).
-PLANNED_PLACE_IS_FREE = f"""
+# No other HIT of the same place in an iteration's schedule is open or answered; always true for streaming (NULLs).
+SCHEDULED_PLACE_IS_FREE = f"""
     NOT EXISTS (
         SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.id <> :hit
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
@@ -141,7 +141,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
+    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
@@ -231,7 +231,7 @@ RENEW_LEASE = text(f"""
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
       AND (SELECT barred IS NULL FROM annotators
            WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
-      AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {PLANNED_PLACE_IS_FREE}
+      AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at
 """)
 
@@ -338,7 +338,7 @@ class LeaseLimits(Record):
     always_shown: list[int]
 
 
-class HeldHitLimits(LeaseLimits):
+class HeldHit(LeaseLimits):
     """A HIT, its annotator and assignment, and the limits of its campaign."""
 
     campaign_id: int
@@ -388,7 +388,7 @@ async def lease_hit(
 
 
 async def renew_lease(
-    connection: Driver, assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None
+    connection: Driver, assignment: AssignmentState | HeldHit, visitor: Visitor | None
 ) -> datetime | None:
     """Renew an expired lease and return its new end; None if another annotator has needed its items meanwhile.
 
@@ -419,12 +419,12 @@ async def renew_lease(
     return None if row is None else row.expires_at
 
 
-def capped_items(assignment: AssignmentState | HeldHitLimits, items: Sequence[int]) -> list[int]:
+def capped_items(assignment: AssignmentState | HeldHit, items: Sequence[int]) -> list[int]:
     """Return the items of a HIT that have a limit on judgments, which items of every HIT do not."""
     return [item for item in items if item not in assignment.always_shown]
 
 
-def lease_minutes(assignment: AssignmentState | HeldHitLimits, visitor: Visitor | None) -> int:
+def lease_minutes(assignment: AssignmentState | HeldHit, visitor: Visitor | None) -> int:
     """Return the length of a lease. It is short for a `visitor`, whose first touch is still to come."""
     minutes = assignment.lease_minutes
     return min(minutes, visitor.limits.untouched_minutes) if visitor else minutes

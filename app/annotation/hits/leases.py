@@ -150,7 +150,7 @@ class HeldHitParameters(SharedParameters):
     now: datetime
 
 
-class HeldHitItems(ShownItems):
+class HeldItems(ShownItems):
     """Ids and texts of the items of a HIT, and whether one of them already has all wanted judgments."""
 
     overtaken: bool
@@ -321,23 +321,27 @@ async def resume_held_hit(
             return await refuse_hit(connection, assignment, reason, now=now)
         expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
-    (row,) = await fetch_rows(connection, statement, parameters, HeldHitItems)
+    (row,) = await fetch_rows(connection, statement, parameters, HeldItems)
     if expires_at is None or row.overtaken:
         await execute_statement(connection, CLOSE_HELD_HIT, parameters)
         return None
     assert assignment.hit_id is not None  # noqa: S101  (the caller checked)
-    page_items = items, row.ids, row.texts
+    shown, ids, texts = items, row.ids, row.texts
     if assignment.has_checks:
-        page_items = check_placement.items_with_checks(
-            *page_items, *await load_checks_of_hit(connection, assignment.campaign_id, assignment.hit_id)
-        )
-    draft = draft_by_position(assignment.draft or {}, page_items[0])
-    return NextHit(
-        assignment,
-        HitOnPage(
-            assignment.hit_id, *page_items, draft, expires_at, assignment.hit_segment, row.source_and_reference, items
-        ),
+        placed_checks, checks = await load_checks_of_hit(connection, assignment.campaign_id, assignment.hit_id)
+        shown, ids, texts = check_placement.items_with_checks(items, ids, texts, placed_checks, checks)
+    hit = HitOnPage(
+        id=assignment.hit_id,
+        items=shown,
+        ids=ids,
+        texts=texts,
+        draft=draft_by_position(assignment.draft or {}, shown),
+        expires_at=expires_at,
+        segment=assignment.hit_segment,
+        source_and_reference=row.source_and_reference,
+        items_without_checks=items,
     )
+    return NextHit(assignment, hit)
 
 
 async def lease_proposal(
@@ -353,17 +357,22 @@ async def lease_proposal(
     row = await lease_hit(connection, assignment, proposal, visitor, now=now)
     if row is None:
         return None
-    page_items = proposal.visible_items, row.ids, row.texts
+    shown, ids, texts = proposal.visible_items, row.ids, row.texts
     if proposal.checks:
-        page_items = check_placement.items_with_checks(
-            *page_items, proposal.checks, {check.number: check for check in checks}
-        )
-    return NextHit(
-        assignment,
-        HitOnPage(
-            row.id, *page_items, {}, row.expires_at, proposal.segment, row.source_and_reference, proposal.visible_items
-        ),
+        check_by_number = {check.number: check for check in checks}
+        shown, ids, texts = check_placement.items_with_checks(shown, ids, texts, proposal.checks, check_by_number)
+    hit = HitOnPage(
+        id=row.id,
+        items=shown,
+        ids=ids,
+        texts=texts,
+        draft={},
+        expires_at=row.expires_at,
+        segment=proposal.segment,
+        source_and_reference=row.source_and_reference,
+        items_without_checks=proposal.visible_items,
     )
+    return NextHit(assignment, hit)
 
 
 def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:

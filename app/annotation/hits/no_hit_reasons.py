@@ -99,7 +99,7 @@ async def find_no_hit_reason(
     barred = items_never_repeated(assignment)
     some_barred = not assignment.repeat_items or barred
     items_left = open_items.difference(barred)
-    if some_barred and (len(items_left) < assignment.fewest_items or await is_plan_stuck(connection, assignment)):
+    if some_barred and (len(items_left) < assignment.fewest_items or await is_schedule_stuck(connection, assignment)):
         return "seen_all"
     return "seen_all" if is_all_implied else "wait"
 
@@ -134,8 +134,8 @@ def has_only_implied_pairs(assignment: AssignmentState, campaign_index: Campaign
     ).issuperset(campaign_index.index.open_items())
 
 
-async def is_plan_stuck(connection: Driver, assignment: AssignmentState) -> bool:
-    """Return whether only other annotators could continue the plan, and none of them holds a HIT."""
+async def is_schedule_stuck(connection: Driver, assignment: AssignmentState) -> bool:
+    """Return whether only other annotators could continue the schedule, and none of them holds a HIT."""
     if assignment.selection != "iterations":
         return False
     return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.campaign_id}, Record) is None

@@ -182,7 +182,7 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
         parameters = {"campaign": last_answer.id, "shown": items, "segment": last_answer.segment}
     shown_items = await fetch_first_row(connection, statement, parameters, ShownItems)
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
-    page_items = items, shown_items.ids, shown_items.texts
+    shown, ids, texts = items, shown_items.ids, shown_items.texts
     check_values: dict[int, float] = {}
     placed_checks: Sequence[PlacedCheck] = ()
     if last_answer.has_checks:
@@ -195,9 +195,18 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
                 connection, SELECT_CHECK_VALUES, {"campaign": last_answer.id, "hit": last_answer.hit_id}, CheckValueRow
             )
         }
-        page_items = check_placement.items_with_checks(*page_items, placed_checks, checks_by_number)
+        shown, ids, texts = check_placement.items_with_checks(items, ids, texts, placed_checks, checks_by_number)
         check_values = {check.shown_number: values_by_check[check.check_number] for check in placed_checks}
-    hit = HitOnPage(last_answer.hit_id, *page_items, {}, now, last_answer.segment, shown_items.source_and_reference)
+    hit = HitOnPage(
+        id=last_answer.hit_id,
+        items=shown,
+        ids=ids,
+        texts=texts,
+        draft={},
+        expires_at=now,
+        segment=last_answer.segment,
+        source_and_reference=shown_items.source_and_reference,
+    )
     names = {item: ItemName(position) for position, item in enumerate(hit.items)}
     extra = last_answer.extra or {}
     remark_fields = remark_form_fields(remarks.remarks_by_page_name(extra.get(REMARKS, {}), placed_checks, names))

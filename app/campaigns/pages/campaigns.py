@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.annotation.platforms.registry import platform_links, platforms_with_pages, public_link
 from app.campaigns import experiment_arms, form, form_input, hints, item_list, lifecycle
+from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
-from app.campaigns.plan_findings import PlanFindings
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_question
 from app.designs.campaign import Campaign
@@ -242,16 +242,18 @@ def render_action_page(
         "goal": hints.describe_goal_before_launch(campaign),
     }
     items, per_item = campaign.item_count, campaign.judgments_per_item
-    plan = (
-        PlanFindings.from_stored(campaign.newest_plan, items=items, per_item=per_item) if action == "launch" else None
+    findings = (
+        ForecastFindings.from_stored(campaign.newest_plan, items=items, per_item=per_item)
+        if action == "launch"
+        else None
     )
-    context |= {"advice": hints.advice_on_rule(campaign), "plan": plan}
+    context |= {"advice": hints.advice_on_rule(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
 
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")
 async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Set the judgments per item that a plan found to be enough, and show the launch page again."""
+    """Set the judgments per item that a forecast found to be enough, and show the launch page again."""
     judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")

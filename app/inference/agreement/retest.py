@@ -92,12 +92,22 @@ def retest_scores(
     check_equal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _find_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    statistics = _score_retest_statistics(old, new, repeat_annotators, n_annotators, margin)
+    same, shift, error, correlation = _score_retest_statistics(old, new, repeat_annotators, n_annotators, margin)
     pooled = _score_retest_statistics(old, new, np.zeros_like(repeat_annotators), 1, margin)
-    same, shift, error, correlation = (float(figure[0]) for figure in pooled)
+    pooled_same, pooled_shift, pooled_error, pooled_correlation = (float(figure[0]) for figure in pooled)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return ScoreRetest(
-        repeats, *statistics, same, shift, error, correlation, repeats > 0, _unrepeated_notes(repeats, annotators)
+        repeats=repeats,
+        same=same,
+        shift=shift,
+        error=error,
+        correlation=correlation,
+        pooled_same=pooled_same,
+        pooled_shift=pooled_shift,
+        pooled_error=pooled_error,
+        pooled_correlation=pooled_correlation,
+        estimable=repeats > 0,
+        notes=_unrepeated_notes(repeats, annotators),
     )
 
 

@@ -11,11 +11,18 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers, validate_outcomes
-from app.inference.observations.tie_margin import TIE_SLACK
 
 BooleanArray = npt.NDArray[np.bool_]
 
 _CELLS_PER_JUDGMENT = 8
+# The screen's 55 and 50 are 0.55 - 0.50 = 0.050000000000000044 as floats, more than a margin of 0.05.
+# The slack is far above such rounding and far below any step a slider can make.
+TIE_SLACK = 1e-9
+
+
+def is_tie(score_i: float, score_j: float, tie_margin: float) -> bool:
+    """Return whether two scores in [0, 1] count as equal: they differ by no more than tie_margin, up to rounding."""
+    return abs(score_i - score_j) <= tie_margin + TIE_SLACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,14 @@ class PairOutcomeCounts:
 
     def select_pairs(self, mask: BooleanArray) -> "PairOutcomeCounts":
         """Return the pairs where the mask, (P,), is true; items keep their numbers."""
-        counts = (self.low_won[mask], self.high_won[mask], self.tied[mask])
-        return PairOutcomeCounts(self.low[mask], self.high[mask], *counts, n_items=self.n_items)
+        return PairOutcomeCounts(
+            low=self.low[mask],
+            high=self.high[mask],
+            low_won=self.low_won[mask],
+            high_won=self.high_won[mask],
+            tied=self.tied[mask],
+            n_items=self.n_items,
+        )
 
 
 def validate_comparisons(

@@ -1,7 +1,7 @@
 """The law `easl-aware` as steps from HIT to HIT that query the campaign's state."""
 
 from bisect import bisect_right, insort
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,11 @@ from app.inference.online.law import (
     Law,
     LawParameters,
     LawState,
-    LawStep,
+    StateFloats,
+    validate_hit_items,
+)
+from app.inference.online.state_queries import (
+    Querying,
     ReadAnnotatorStates,
     ReadCampaignState,
     ReadItemHeads,
@@ -29,10 +33,8 @@ from app.inference.online.law import (
     ReadNextItems,
     ReadPriors,
     RunInThread,
-    StateFloats,
     StateQuery,
-    run_law_step,
-    validate_hit_items,
+    run_law,
 )
 from app.inference.ratings.moderated_aware import moderate_aware_means
 
@@ -56,7 +58,7 @@ class AnnotatorAwareLaw(Law):
             self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
         )
 
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:  # noqa: ARG002  (it has nothing to tune)
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
         """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
         raises.
         """
@@ -90,7 +92,7 @@ class AnnotatorAwareLaw(Law):
         """Describe annotators as the analysis does: an odd annotator who agrees with the others is not random."""
         return aware.describe_aware_annotators(annotator_states, campaign_state)
 
-    def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights]:
+    def read_judgment_weights(self, item_number: int) -> Querying[JudgmentWeights]:
         """Return the weights of an item's judgments by the present beliefs about their annotators."""
         campaign_state: StateFloats = yield ReadCampaignState()
         item_heads = yield ReadItemHeads([item_number])
@@ -101,9 +103,7 @@ class AnnotatorAwareLaw(Law):
         )
 
 
-def _choose_rescans(
-    hit_items: Sequence[int], campaign_state: StateFloats
-) -> Generator[StateQuery, Any, tuple[list[int], StateFloats]]:
+def _choose_rescans(hit_items: Sequence[int], campaign_state: StateFloats) -> Querying[tuple[list[int], StateFloats]]:
     """Return the items to rescan with a HIT of these items, and the campaign's state with its position moved on."""
     last, judgment_budget = aware.rescan_position(campaign_state)
     if not judgment_budget:
@@ -121,7 +121,7 @@ def _choose_rescans(
 
 def _read_item_states(
     item_numbers: Sequence[int], campaign_state: StateFloats, *, rescan_count: int
-) -> Generator[StateQuery, Any, list[ItemState]]:
+) -> Querying[list[ItemState]]:
     """Return the states of these items, with the scanned judgments where they are needed.
 
     The last `rescan_count` of the items are rescanned.
@@ -198,7 +198,7 @@ class AwareLawBeliefs:
         given twice.
         """
         validate_hit_items(hit.items, len(self.items))
-        change = run_law_step(self.law.step_hit(hit, self.parameters), self._answer_query)
+        change = run_law(self.law.step_hit(hit, self.parameters), self._answer_query)
         self._store_change(change)
         return change
 

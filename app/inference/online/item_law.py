@@ -15,9 +15,11 @@ from app.inference.online.law import (
     Law,
     LawParameters,
     LawState,
-    LawStep,
-    ReadPosteriors,
     validate_hit_items,
+)
+from app.inference.online.state_queries import (
+    Querying,
+    ReadPosteriors,
 )
 
 
@@ -53,7 +55,7 @@ class ItemLaw(Law):
         """Return the beliefs before the first HIT: the posteriors alone."""
         return ItemLawBeliefs(self, validate_priors(self, priors), parameters)
 
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Update the posteriors of the HIT's items, and no others. Raises what `update` raises."""
         posteriors: Columns = yield ReadPosteriors(hit.items)
         return HitChange(hit.items, self.update(*posteriors, hit.values, parameters))

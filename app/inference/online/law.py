@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
+from app.inference.online.state_queries import Querying
 from app.inference.ratings.moderated_means import ModeratedMeans
 
-T = TypeVar("T")
 StateFloats = list[float]
 Columns = tuple[list[float], ...]
 """The numbers of n posteriors, one list of n floats for each number."""
@@ -89,88 +89,8 @@ class HitChange:
     law_state: LawState = LawState()
 
 
-class ReadPosteriors(NamedTuple):
-    """Query for the posteriors of these items, as columns."""
-
-    items: Sequence[int]
-
-
-class ReadPriors(NamedTuple):
-    """Query for the priors of these items, a tuple of floats each."""
-
-    items: Sequence[int]
-
-
-class ReadCampaignState(NamedTuple):
-    """Query for the state of the campaign: a list of floats."""
-
-
-class ReadAnnotatorStates(NamedTuple):
-    """Query for the states of these annotators, by number; annotators without state are left out."""
-
-    annotators: Sequence[int]
-
-
-class ReadItemHeads(NamedTuple):
-    """Query for the short lists of these items and the lengths of their long ones; items without state are left out."""
-
-    items: Sequence[int]
-
-
-class ReadItemTails(NamedTuple):
-    """Query for the long lists of these items; items without state are left out."""
-
-    items: Sequence[int]
-
-
-class ReadNextItems(NamedTuple):
-    """Query for the next `limit` items with state, from the one after number `last` on and around to it.
-
-    The answer has number, short list and length of the long list of each.
-    """
-
-    last: int
-    limit: int
-
-
-class RunInThread(NamedTuple):
-    """Request to continue in a thread: some milliseconds of mathematics follow."""
-
-
-StateQuery = (
-    RunInThread
-    | ReadPosteriors
-    | ReadPriors
-    | ReadCampaignState
-    | ReadAnnotatorStates
-    | ReadItemHeads
-    | ReadItemTails
-    | ReadNextItems
-)
-LawStep = Generator[StateQuery, Any, HitChange]
-"""One HIT in progress: a generator that yields queries, is sent the answers, and returns the changes. It is pure, so a
-campaign's state in memory and in a database go through the same steps to the same bits.
-"""
-
 JudgmentWeights = tuple[list[float], list[float]]
 """Weight of each judgment of an item, first to last, in [0, 1], and the corrected values as the law reads them."""
-
-
-def resume_law_step(law_step: Generator[StateQuery, Any, T], answer: Any) -> StateQuery | T:
-    """Send the answer to the last query; return the next query, or the result of the step."""
-    try:
-        return law_step.send(answer)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
-def run_law_step(law_step: Generator[StateQuery, Any, T], answer_query: Callable[[StateQuery], Any]) -> T:
-    """Return the result of a step whose queries can all be answered at once."""
-    query_or_result = resume_law_step(law_step, None)
-    while isinstance(query_or_result, StateQuery):
-        query_or_result = resume_law_step(law_step, answer_query(query_or_result))
-    return query_or_result
 
 
 class LawBeliefs(Protocol):
@@ -312,8 +232,8 @@ class Law(ABC):
         """
 
     @abstractmethod
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> LawStep:
-        """Compute the changes by one HIT, yielding queries for the state that it needs."""
+    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+        """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
 
     def for_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
         """Return the law for this number of classes."""
@@ -327,7 +247,7 @@ class Law(ABC):
         """Describe each annotator by number, given the stored states; most laws describe none."""
         return {}
 
-    def read_judgment_weights(self, item_number: int) -> Generator[StateQuery, Any, JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
+    def read_judgment_weights(self, item_number: int) -> Querying[JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
         """Return the present weight of each judgment of an item; None where all count alike."""
         return None
 

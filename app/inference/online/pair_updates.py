@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from app.inference.observations.tie_margin import is_tie
+from app.inference.observations.comparisons import is_tie
 from app.inference.online.law import Columns, LawParameters
 
 Posterior = tuple[float, float]

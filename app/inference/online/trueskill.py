@@ -6,6 +6,7 @@ beta = gamma and tau = 0. mu and sigma2 are on the scale of the scores, but mu m
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -55,13 +56,6 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
 
-def trueskill_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats: the parameters
-    themselves.
-    """
-    return normal.validate_normal_lists(mu, sigma2)
-
-
 def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float], parameters: LawParameters) -> Columns:
     """Apply one HIT: its pairs one after another, the higher score wins, (3) to (10).
 
@@ -75,17 +69,9 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
         columns,
         validate_hit_scores(scores, len(mu)),
         parameters,
-        apply_win=_apply_normal_win,
-        apply_tie=_apply_normal_tie,
+        apply_win=partial(_apply_normal_outcome, surprise=truncated_normal.win_surprise),
+        apply_tie=partial(_apply_normal_outcome, surprise=truncated_normal.tie_surprise),
     )
-
-
-def _apply_normal_win(winner: Posterior, loser: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
-    return _apply_normal_outcome(winner, loser, parameters, truncated_normal.win_surprise)
-
-
-def _apply_normal_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
-    return _apply_normal_outcome(i, j, parameters, truncated_normal.tie_surprise)
 
 
 def _apply_normal_outcome(
@@ -130,7 +116,7 @@ LAW = ItemLaw(
         variance=variance,
         interval=interval,
         density=density,
-        scores_and_variances=trueskill_scores_and_variances,
+        scores_and_variances=normal.validate_normal_lists,  # the parameters themselves
     ),
     reads="order",
     update=update,

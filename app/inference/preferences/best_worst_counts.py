@@ -9,8 +9,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
-from app.inference.observations.comparisons import BooleanArray
-from app.inference.observations.tie_margin import TIE_SLACK
+from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
 COMPANY_NOTE = Note(
     "counts_depend_on_company",

@@ -17,13 +17,12 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from app.inference.ground.arrays import Array
-from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, make_mention
+from app.inference.ground.inestimable import NotConverged
+from app.inference.ground.notes import Note
 from app.inference.observations.baseline import (
     Mask,
     baseline_judgment_notes,
     refuse_uninformative_outcomes,
-    unjudged_notes,
     validate_baseline_judgments,
 )
 from app.inference.systems.graded_marginal import (
@@ -39,7 +38,6 @@ from app.inference.systems.graded_marginal import (
 
 __all__ = [
     "GradedResponse",
-    "Placement",
     "Prior",
     "fit",
     "item_information",
@@ -82,16 +80,6 @@ class GradedResponse:
     log_marginal: float
     iterations: int
     prior: Prior
-    notes: tuple[Note, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Systems added to a fit; the fields are those of `GradedResponse` with the same names."""
-
-    score: Array
-    standard_error: Array
-    estimable: Mask
     notes: tuple[Note, ...]
 
 
@@ -158,50 +146,6 @@ def fit(
         iterations=maximum.iterations,
         prior=prior,
         notes=(*baseline_judgment_notes(columns), *error_notes),
-    )
-
-
-def place_new_systems(
-    fitted: GradedResponse,
-    items: npt.ArrayLike,
-    annotators: npt.ArrayLike,
-    segments: npt.ArrayLike,
-    outcomes: npt.ArrayLike,
-    *,
-    n_items: int | None = None,
-) -> Placement:
-    """Estimate the performance of new systems, with the judges and segments as fitted.
-
-    (Section 1: a new system is compared with the baseline alone.) `items` are numbered from 0 among the new systems;
-    annotators and segments as in the fit, outcomes as in `fit`. A judge or segment without a fit counts as the prior's
-    median, and a note says so. Raises `Inestimable` ("no_judgments") and ValueError.
-    """
-    judge_count, segment_count = len(fitted.sensitivity), len(fitted.difficulty)
-    columns = validate_baseline_judgments(
-        items, annotators, segments, outcomes, n_items=n_items, n_annotators=judge_count, n_segments=segment_count
-    )
-    if not len(columns.outcomes):
-        raise Inestimable("There are no judgments of the new systems.", code="no_judgments")
-    a, b = fitted.sensitivity[columns.annotators.used], fitted.difficulty[columns.segments.used]
-    new_judges, new_segments = np.isnan(a), np.isnan(b[:, 0])
-    a = np.where(new_judges, np.exp(fitted.prior.mu_a), a)
-    b = np.where(new_segments[:, None], fitted.prior.mu_b, b)
-    terms = logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
-    theta, curvature = posterior_modes(terms, fitted.prior, np.log(a), b.T.ravel())
-    notes = [
-        Note(
-            "counted_as_typical",
-            "{0} had no judgment in the fit and counted as typical.",
-            make_mention(name, group.used[new]),
-        )
-        for name, group, new in (("judge", columns.annotators, new_judges), ("segment", columns.segments, new_segments))
-        if new.any()
-    ]
-    return Placement(
-        columns.items.scatter(theta),
-        columns.items.scatter(curvature**-0.5),
-        columns.items.is_judged,
-        (*unjudged_notes("system", columns.items), *notes),
     )
 
 

@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.quality import inputs
-from app.quality.check_positions import PlacedCheck, drop_checks, place_checks, presented_numbers
+from app.quality.check_positions import PlacedCheck, place_checks, presented_numbers
 from tests.annotation.hits.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
 from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
 
@@ -197,10 +197,9 @@ async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine,
     assert await value(engine, "SELECT count(*) FROM items") == 0
 
 
-def test_a_check_stands_where_it_is_put_and_what_is_said_of_it_is_taken_out_again():
+def test_a_check_stands_where_it_is_put():
     mixed = [PlacedCheck(0, 7, 21), PlacedCheck(2, 3, 22)]
     assert presented_numbers([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
-    assert drop_checks([21, 1, 22, 2, 3], mixed) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])

@@ -15,7 +15,7 @@ from app.database.server_database import reset_restored_transaction_ids
 from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
 from app.selection.index import SelectionIndex
-from app.selection.rule import SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 
@@ -43,7 +43,8 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
     draws = []
     for found in (rows, rows[::-1], sorted(rows)):
         index = SelectionIndex(
-            [0.5] * 10, [0.08] * 10, [0] * 10, SelectionSettings(judgments_per_item=9, items_per_hit=5, gamma=0.1)
+            ItemValues([0.5] * 10, [0.08] * 10, [0] * 10),
+            SelectionSettings(judgments_per_item=9, items_per_hit=5, gamma=0.1),
         )
         read: dict[str, Any] = {"revision": 0, "releases": 0, "watermark": "3:3:", "server_started": NOW}
         copy = CampaignIndex(index, np.random.default_rng(1), wanted_judgments=1, **read)
@@ -51,7 +52,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
         news: Any = SimpleNamespace(
             new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0, releases=0
         )
-        news.new_judgments = judgments
+        news.new_judgments, news.new_status = judgments, [0] * len(rows)
         copy.merge_changes(news)
         around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
         draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.plans import ITEMS, ROWS, Planned, line_of, planned, rows_of
+from benchmarks.forecasts import ITEMS, ROWS, Planned, line_of, planned, rows_of
 
 
 @pytest.mark.parametrize("row", ROWS[6:8], ids=lambda row: f"{row.goal} after {row.before}")

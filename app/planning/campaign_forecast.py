@@ -1,4 +1,4 @@
-"""The plan of a campaign: what its goal will cost in judgments, HITs, time and money, in sentences and as a curve."""
+"""Forecast of a campaign: what its goal will cost in judgments, HITs, time and money, in sentences and as a curve."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from app.analysis.chart_axes import LinearScale, round_step
-from app.campaigns.plan_findings import PlanFindings
+from app.campaigns.forecast_findings import ForecastFindings
 from app.errors import pluralize
 from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL
@@ -18,7 +18,7 @@ CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 64, 616, 16, 232  # ends of t
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignForecast:
     """Forecast cost of a campaign's goal, with the sentences and the curve that describe it.
 
     Attributes:
@@ -34,11 +34,11 @@ class Plan:
         currency: Currency of the pay.
         hits_per_hour: HITs answered per hour now; None if no annotator answers now.
         concurrent_annotators: Annotators at a time, for a campaign that no annotator answers yet.
-        made_at: When the plan was made.
-        forecast: Result of the simulated campaigns.
+        made_at: When the forecast was made.
+        goal_forecast: Result of the simulated campaigns.
         annotators: Number of annotators in all.
         annotators_note: Where that number comes from, as a sentence.
-        caution: Caution about the plan, as a sentence.
+        caution: Caution about the forecast, as a sentence.
 
     """
 
@@ -55,7 +55,7 @@ class Plan:
     hits_per_hour: float | None
     concurrent_annotators: int
     made_at: datetime
-    forecast: GoalForecast
+    goal_forecast: GoalForecast
     annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL
     annotators_note: str = ""
     caution: str = ""
@@ -63,11 +63,11 @@ class Plan:
     @property
     def needed_text(self) -> str:
         """How many judgments more are needed, with the band, as a sentence."""
-        middle, low, high = self.forecast.band
+        middle, low, high = self.goal_forecast.band
         if middle == 0:
             return "The goal is reached."
         if middle == float("inf"):
-            if self.forecast.ran_out.mean() > 1 / 2:
+            if self.goal_forecast.ran_out.mean() > 1 / 2:
                 return "The annotators run out before the goal is reached."
             return (
                 f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments of each item. Choose a goal that "
@@ -79,18 +79,18 @@ class Plan:
     @property
     def run_out_warning(self) -> str:
         """Warning that the annotators run out before the goal; empty where they never do."""
-        if not (often := np.count_nonzero(self.forecast.ran_out)):
+        if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
         reason = (
             f"the {pluralize(self.annotators, 'annotator')} have answered all that they may before the goal is reached"
         )
         advice = "Find more annotators, or let each of them answer more."
-        return f"In {often} of {pluralize(len(self.forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
+        return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
 
     @property
     def costs(self) -> list[str]:
         """Costs in HITs, in hours of work and in money, as far as these are known."""
-        middle = self.forecast.band[0]
+        middle = self.goal_forecast.band[0]
         if middle in {0.0, float("inf")}:
             return []
         hits = middle / self.judgments_per_hit
@@ -105,7 +105,7 @@ class Plan:
     def ends_before_warning(self) -> str:
         """Warning that the campaign may end before its goal; empty where it asks for enough judgments."""
         judgments_left = max(0, self.judgments_wanted - self.judgments)
-        middle, _, high = self.forecast.band
+        middle, _, high = self.goal_forecast.band
         if high <= judgments_left:
             return ""
         judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each item"
@@ -120,20 +120,20 @@ class Plan:
     @property
     def enough_judgments_per_item(self) -> int | None:
         """Judgments of each item that suffice for nine of ten simulated campaigns; None where no number does."""
-        high = self.forecast.band[2]
+        high = self.goal_forecast.band[2]
         return None if high == float("inf") else ceil((self.judgments + high) / self.item_count)
 
     @property
-    def plan_found(self) -> PlanFindings:
+    def findings(self) -> ForecastFindings:
         """Findings that the launch page repeats."""
-        return PlanFindings(
+        return ForecastFindings(
             self.item_count, self.judgments_per_item, self.ends_before_warning, self.enough_judgments_per_item
         )
 
     @property
     def hours_to_goal(self) -> float | None:
         """Hours by the clock until the goal is reached, at the present pace or with `concurrent_annotators`."""
-        middle = self.forecast.band[0]
+        middle = self.goal_forecast.band[0]
         rate = self.hits_per_hour or (
             60 * self.concurrent_annotators / self.minutes_per_hit if self.minutes_per_hit else None
         )
@@ -157,7 +157,7 @@ class Plan:
     @property
     def chance_curve(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
-        checkpoints, shares = self.forecast.checkpoints, self.forecast.reached_shares
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
         end = next(
             (k for k, chance in enumerate(shares) if chance >= 1 - BAND_PERCENTILES[0] / 200), len(checkpoints) - 1
         )
@@ -166,7 +166,7 @@ class Plan:
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = round_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)
-        middle, *band_ends = [min(needed, float(checkpoints[end])) for needed in self.forecast.band]
+        middle, *band_ends = [min(needed, float(checkpoints[end])) for needed in self.goal_forecast.band]
         tick_values = np.arange(ceil(self.judgments / step) * step, last + 1, step)
         return {
             "points": [(x(self.judgments + more), y(chance)) for more, chance in points],

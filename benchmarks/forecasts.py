@@ -1,13 +1,12 @@
-"""How often campaigns need what was forecast: `python -m benchmarks.plans [CAMPAIGNS [LAW]]`, 50 of each row and both
-laws if not said.
+"""How often campaigns need what was forecast: `python -m benchmarks.forecasts [CAMPAIGNS [LAW]]`.
 
-Campaigns in memory of 25 items, with HITs of 5, whose plan is made as the page *Plan* makes it, told how many
-annotators there are in all: before the first answer, by how these are, or after 2 judgments of each item, by what these
-tell. Then they go on until their goal is reached, at which they look as often as the plan does: under `easl` with 200
-annotators, and under `easl-aware`, which measures two of the goals by itself, with 20, of whom none or 15 % answer at
-random. Of each goal: in how many of the campaigns that was within the band of the plan, below it and above it; and by
-how much the median of the plan was off, as the median over campaigns of its ratio to what was needed, with nine of ten
-of them.
+By default 50 campaigns of each row, and both laws. They are campaigns in memory of 25 items, with HITs of 5, forecast
+as the page *Plan* does, told how many annotators there are in all: before the first answer, by how these are, or after
+2 judgments of each item, by what these tell. Then they go on until their goal is reached, at which they look as often
+as the forecast does: under `easl` with 200 annotators, and under `easl-aware`, which measures two of the goals by
+itself, with 20, of whom none or 15 % answer at random. For each goal the table shows in how many of the campaigns that
+was within the band of the forecast, below it and above it; and by how much the median of the forecast was off, as the
+median over campaigns of its ratio to what was needed, with nine of ten of them.
 """
 
 import sys
@@ -25,7 +24,7 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
-from app.planning.forecast import DEFAULT_PLAN_RUNS
+from app.planning.forecast import DEFAULT_FORECAST_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import HabitAnnotators, Population
 from app.simulation.campaign import SimulatedCampaign
@@ -35,7 +34,7 @@ from benchmarks.campaign_of import campaign_of
 ITEMS, N = 25, 5
 PEOPLE = Population(bias_sd=0.05, noise=0.12)
 RULE_FOR = {"best": "best", "threshold": "threshold", "intervals": "scores", "halves": "scores"}
-BEFORE = (0, 2)  # judgments of each item, when the plan is made
+BEFORE = (0, 2)  # judgments of each item, when the forecast is made
 
 Known = TypeVar("Known", Tally, GoalEvidence)
 
@@ -60,7 +59,7 @@ ROWS = (
 
 
 class Planned(NamedTuple):
-    """Judgments from the plan on until the goal is reached: what was needed, and the forecast's median and band."""
+    """Judgments from the forecast on until the goal is reached: what was needed, and the forecast's median and band."""
 
     needed: float
     middle: float
@@ -80,7 +79,7 @@ def planned(row: Row, seed: int) -> Planned:
     for _ in range(row.before):
         mine.judge_each_item_once(people)
     known = with_answers(GoalEvidence.empty(mine.law, ITEMS), mine.hits)
-    found = forecast_goal(campaign, known, crowd, runs=DEFAULT_PLAN_RUNS, seed=seed, annotators=row.annotators)
+    found = forecast_goal(campaign, known, crowd, runs=DEFAULT_FORECAST_RUNS, seed=seed, annotators=row.annotators)
     return Planned(needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.band)
 
 
@@ -108,7 +107,7 @@ def settings_of(row: Row) -> Campaign:
 def needed(
     campaign: Any, mine: SimulatedCampaign, people: HabitAnnotators, known: GoalEvidence, looks: list[int]
 ) -> float:
-    """Infinite where a campaign does not get there in the time of a plan."""
+    """Infinite where a campaign does not get there in the time of a forecast."""
     hits = mine.generate_hits(people)
     more = 0
     for look in looks:
@@ -153,7 +152,7 @@ def main() -> None:
     campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     rows = rows_of(sys.argv[2] if len(sys.argv) > 2 else None)
     print(
-        f"{campaigns} campaigns each, {DEFAULT_PLAN_RUNS} runs a plan, "
+        f"{campaigns} campaigns each, {DEFAULT_FORECAST_RUNS} runs a forecast, "
         f"up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments an item\n"
     )
     print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")

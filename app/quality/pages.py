@@ -1,11 +1,9 @@
-"""Researchers' pages about annotators: the list of all, and one annotator with all their answers."""
+"""Researchers' pages about annotators: all of them, one with all their answers, and findings, rules and checks."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
@@ -13,29 +11,17 @@ from app.accounts.guards import require_researcher
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
-from app.quality import actions, annotators
+from app.quality import actions, annotators, listings
+from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.listings import list_check_answers_of_annotator
-from app.quality.peer_agreement import AnnotatorComparisons
+from app.quality.rule_reach import load_rule_reaches, too_few_annotators_notice
+from app.quality.settings import active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
 
 router = APIRouter(
     prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
 )
 
-
-async def get_comparisons(request: Request) -> AnnotatorComparisons:
-    comparisons: AnnotatorComparisons = request.app.state.comparisons
-    return comparisons
-
-
-async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
-    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
-    return medians
-
-
-Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
-Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
 REVISION_WAIT_SECONDS = 3.0  # then the page shows scores without the decision
@@ -105,7 +91,7 @@ async def annotator_page(
         "answers": answers,
         "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
         "words_of": ACTIONS_IN_LOG,
-        "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
+        "checks": await listings.list_check_answers_of_annotator(connection, campaign, annotator_id),
         "longest": MAX_REASON_CHARACTERS,
         "page": page,
     }
@@ -116,7 +102,7 @@ async def annotator_page(
 async def post_annotator_action(
     form: FormFields,
     database: Database,
-    background_tasks: BackgroundTasks,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorPathName,
     *,
@@ -125,9 +111,8 @@ async def post_annotator_action(
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
-    await wait_briefly_for_revision(
-        await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now), background_tasks
-    )
+    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now)
+    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
 
 
@@ -135,7 +120,7 @@ async def post_annotator_action(
 async def post_answer_action(
     form: FormFields,
     database: Database,
-    background_tasks: BackgroundTasks,
+    revisions: Revisions,
     slug: str,
     annotator: AnnotatorPathName,
     *,
@@ -145,32 +130,29 @@ async def post_answer_action(
 ) -> Response:
     """Apply a decision about one answer, as `post_annotator_action` does."""
     reason = form.get("reason", "")
-    await wait_briefly_for_revision(
-        await actions.decide_on_answer(
-            database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
-        ),
-        background_tasks,
+    campaign_id = await actions.decide_on_answer(
+        database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
+    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
-
-
-async def wait_briefly_for_revision(
-    revise_posteriors: Callable[[], Awaitable[None]], background_tasks: BackgroundTasks
-) -> None:
-    """Wait a moment for the revision after a decision, so that most pages show its result; a longer one goes on after
-    the reply.
-    """
-    task = asyncio.ensure_future(revise_posteriors())
-    await asyncio.wait({task}, timeout=REVISION_WAIT_SECONDS)
-    if task.done():
-        task.result()
-    else:
-        background_tasks.add_task(await_task, task)
-
-
-async def await_task(task: Awaitable[None]) -> None:
-    await task
 
 
 def redirect_to_annotator(slug: str, annotator: str) -> Response:
     return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)
+
+
+@router.get("/checks")
+async def checks_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    silent = campaign.status == "draft" or not active_rules(campaign)
+    context = {
+        "campaign": campaign,
+        "findings": await listings.list_findings(connection, campaign.id),
+        "most": listings.MAX_FINDINGS_SHOWN,
+        "title_of": listings.rule_title,
+        "checks": await listings.list_check_lines(connection, campaign),
+        "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
+        "reach": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
+        "too_few": "" if silent else await too_few_annotators_notice(connection, campaign.id),
+    }
+    return render_page(request, "admin/checks.html", context)

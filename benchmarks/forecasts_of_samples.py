@@ -1,8 +1,9 @@
-"""How far plans of a sample are from plans of all items: `python -m benchmarks.plans_of_samples [PLANS]`, else 4.
+"""How far forecasts of a sample are from those of all items: `python -m benchmarks.forecasts_of_samples [FORECASTS]`.
 
-Drafts of 2,000 items, with HITs of 5, by annotators like those of the translations et-en, planned as the page *Plan*
-plans large campaigns, and with all items: how many judgments an item the plan says, as the mean over plans of their
-medians, the ends of their bands, and the seconds of one processor that a run took.
+By default 4 of each. Drafts of 2,000 items, with HITs of 5, by annotators like those of the translations et-en, are
+forecast as the page *Plan* does for large campaigns, and with all items. The table shows how many judgments an item the
+forecast says, as the mean over forecasts of their medians, the ends of their bands, and the seconds of one processor
+that a run took.
 """
 
 import sys
@@ -57,12 +58,13 @@ def planned(row: Row, seed: int) -> Array:
 
 
 def main() -> None:
-    plans = int(sys.argv[1]) if len(sys.argv) > 1 else 4
-    print(f"{plans} plans each, of {RUNS} runs\n\n| goal | items simulated | judgments an item | seconds a run |")
+    forecasts = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    print(f"{forecasts} forecasts each, of {RUNS} runs\n")
+    print("| goal | items simulated | judgments an item | seconds a run |")
     print("|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in ROWS:
-            middle, low, high, seconds = np.mean(list(pool.map(partial(planned, row), range(plans))), axis=0)
+            middle, low, high, seconds = np.mean(list(pool.map(partial(planned, row), range(forecasts))), axis=0)
             goal = f"best {row.best}" if row.best else row.goal
             print(
                 f"| {goal} | {row.simulated:,} | {middle:.1f} ({low:.1f} to {high:.1f}) | {seconds:.1f} |", flush=True

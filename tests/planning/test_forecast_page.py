@@ -14,9 +14,9 @@ from app.goals.estimates import GoalEvidence
 from app.goals.progress import describe_goal
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning import forecast
-from app.planning.forecast import PlanRequest, PlanRunner, measurement_caution, plan_campaign_goal
+from app.planning.campaign_forecast import CampaignForecast
+from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_campaign, measurement_caution
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
-from app.planning.plan import Plan
 from app.record.answer_rates import load_recent_hits_per_hour
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
 from tests.annotation.hits.systems import of_systems, table
@@ -29,8 +29,8 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
-    found = await plan_campaign_goal(engine, campaign.slug, runs=3, now=NOW, at_once=4)
-    middle, low, high = found.forecast.band
+    found = await forecast_campaign(engine, campaign.slug, runs=3, now=NOW, at_once=4)
+    middle, low, high = found.goal_forecast.band
     assert 0 < low <= middle <= high
     assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
@@ -66,14 +66,14 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
     campaign = await running(engine, items=8, **GOAL)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
-    found = await plan_campaign_goal(engine, campaign.slug, now=NOW)
+    found = await forecast_campaign(engine, campaign.slug, now=NOW)
     assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
     campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
-    found = await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
+    found = await forecast_campaign(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "This is for 3 annotators in all."
     assert found.run_out_warning.startswith(
         "In 2 of 2 simulated campaigns the 3 annotators have answered all that they may"
@@ -109,12 +109,12 @@ async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, q
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
     campaign = await of_systems(engine, table(segments=25), **asked)
-    found = await plan_campaign_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
+    found = await forecast_campaign(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.run_out_warning.startswith(
         "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"
     )
     with pytest.raises(Refusal, match="needs 100 more HITs, and each annotator may answer 25"):
-        await plan_campaign_goal(engine, campaign.slug, annotators=3, runs=1, now=NOW)
+        await forecast_campaign(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
 async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
@@ -127,9 +127,9 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
         return forecast_goal(*known, **asked)
 
     monkeypatch.setattr(forecast, "forecast_goal", noted)
-    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+    await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
     await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
-    await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+    await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
     assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
@@ -145,10 +145,10 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
     for gone, wanted in ((0, 24), (3, 15)):
         await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
-        assert (await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
+        assert (await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
     await execute(engine, "UPDATE posteriors SET unjudged = 2")
     with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
-        await plan_campaign_goal(engine, campaign.slug, runs=1, now=NOW)
+        await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
     assert refused.value.code == "no_items"
 
 
@@ -177,7 +177,7 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert f"This page waits at most 3 minutes; “easel plan {large.slug}” takes the time that it needs." in page
     earlier = await running(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
-        await plan_campaign_goal(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+        await forecast_campaign(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
     assert refused.value.code == "too_few_judgments"
 
 
@@ -206,11 +206,13 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
-    found = await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
+    found = await forecast_campaign(engine, campaign.slug, runs=2, now=NOW)
     assert said in found.ends_before_warning
     assert bool(said) == bool(found.ends_before_warning)
     some = replace(
-        found, judgments_wanted=16, forecast=replace(found.forecast, judgments_needed=np.array([5.0, 10.0, 20.0]))
+        found,
+        judgments_wanted=16,
+        goal_forecast=replace(found.goal_forecast, judgments_needed=np.array([5.0, 10.0, 20.0])),
     )
     assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
     assert (
@@ -257,32 +259,35 @@ async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, rese
 
 async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
     campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
-    plans, begun = PlanRunner(engine), asyncio.Event()
-    first = asyncio.create_task(plans.run(campaign.slug, PlanRequest("mlqe-et-en"), NOW, lambda _runs: begun.set()))
-    second = asyncio.create_task(plans.run("nobody", PlanRequest("mlqe-et-en"), NOW, lambda _runs: None))
+    runner, begun = ForecastRunner(engine), asyncio.Event()
+    first = asyncio.create_task(
+        runner.run(campaign.slug, ForecastRequest("mlqe-et-en"), NOW, lambda _runs: begun.set())
+    )
+    second = asyncio.create_task(runner.run("nobody", ForecastRequest("mlqe-et-en"), NOW, lambda _runs: None))
     await begun.wait()
     assert not second.done()
     first.cancel()
     with pytest.raises(NotFound):
         await second
     assert first.cancelled()
-    assert not plans.lock.locked()
+    assert not runner.lock.locked()
 
 
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
-    plan = Plan("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert plan.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
-    assert plan.reached_at == NOW + timedelta(minutes=30)
-    assert replace(plan, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
-    assert replace(plan, hits_per_hour=None).reached_at is None
+    forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
+    assert forecast.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
+    assert forecast.reached_at == NOW + timedelta(minutes=30)
+    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
+    assert replace(forecast, hits_per_hour=None).reached_at is None
     never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
     assert (
-        replace(plan, forecast=never, annotators=9).needed_text == "The annotators run out before the goal is reached."
+        replace(forecast, goal_forecast=never, annotators=9).needed_text
+        == "The annotators run out before the goal is reached."
     )
-    said = replace(plan, forecast=never, annotators=9).run_out_warning
+    said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning
     assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
-    assert plan.run_out_warning == ""
+    assert forecast.run_out_warning == ""
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
@@ -338,23 +343,23 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
 async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
     campaign = await running(engine, items=items, launched=False, **settings)
     with pytest.raises(Refusal) as refused:
-        await plan_campaign_goal(engine, campaign.slug, like, runs=2, now=NOW)
+        await forecast_campaign(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
 
 
 async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_waits_for_it(engine, app, researcher):
     campaign = await running(engine, items=8, **GOAL)
-    app.state.plans.max_seconds = 0
+    app.state.forecasts.max_seconds = 0
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
     assert (reply.status_code, f"`easel plan {campaign.slug}` takes the time" in reply.text) == (200, True)
-    assert not app.state.plans.lock.locked()
+    assert not app.state.forecasts.lock.locked()
 
 
 async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     await execute(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
-        await plan_campaign_goal(engine, campaign.slug, runs=2, now=NOW)
+        await forecast_campaign(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page

@@ -1,4 +1,4 @@
-"""Findings of the last plan of a draft, which its launch page repeats."""
+"""Findings of the last forecast of a draft, which its launch page repeats."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -10,8 +10,8 @@ from app.database.tables import campaigns
 
 
 @dataclass(frozen=True)
-class PlanFindings:
-    """Findings of a plan.
+class ForecastFindings:
+    """Findings of a forecast.
 
     Attributes:
         items: Number of items that the draft had.
@@ -29,12 +29,12 @@ class PlanFindings:
     @classmethod
     def from_stored(cls, stored: dict[str, Any] | None, *, items: int, per_item: int) -> Self | None:
         """Return a draft's stored findings; None if there are none, or if its items or judgments have changed."""
-        plan = cls(**stored) if stored else None
-        return plan if plan and (plan.items, plan.per_item) == (items, per_item) else None
+        findings = cls(**stored) if stored else None
+        return findings if findings and (findings.items, findings.per_item) == (items, per_item) else None
 
 
-async def store_plan_findings(connection: AsyncConnection, slug: str, findings: PlanFindings) -> None:
-    """Store the findings of a plan, unless the draft has changed since or was launched."""
+async def store_forecast_findings(connection: AsyncConnection, slug: str, findings: ForecastFindings) -> None:
+    """Store the findings of a forecast, unless the draft has changed since or was launched."""
     conditions = (
         campaigns.c.slug == slug,
         campaigns.c.status == "draft",

@@ -1,1 +1,0 @@
-"""Researchers' pages about annotators and checks."""
