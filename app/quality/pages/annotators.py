@@ -64,13 +64,15 @@ async def annotators_page(
     comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
-        "lines": await annotators.list_annotator_lines(connection, campaign, median_seconds=medians, **list_options),
-        "compared": comparison,
-        "learned": comparison.has_reliability,
-        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "annotator_rows": await annotators.list_annotator_lines(
+            connection, campaign, median_seconds=medians, **list_options
+        ),
+        "comparisons": comparison,
+        "has_reliability": comparison.has_reliability,
+        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,
-        "rising": rising,
+        "is_ascending": rising,
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
@@ -97,16 +99,16 @@ async def annotator_page(
     )
     context = {
         "campaign": campaign,
-        "line": line,
-        "compared": await comparisons.load_newest(connection, campaign),
-        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "annotator": line,
+        "comparisons": await comparisons.load_newest(connection, campaign),
+        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
         "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
-        "words_of": ACTIONS_IN_LOG,
+        "verb_by_action": ACTIONS_IN_LOG,
         "checks": await list_check_answers_of_annotator(connection, campaign, annotator_id),
-        "longest": MAX_REASON_CHARACTERS,
+        "max_reason_length": MAX_REASON_CHARACTERS,
         "page": page,
     }
     return render_page(request, "admin/annotator.html", context)

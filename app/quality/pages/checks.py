@@ -22,11 +22,11 @@ async def checks_page(request: Request, connection: Transaction, slug: str) -> H
     context = {
         "campaign": campaign,
         "findings": await listings.list_findings(connection, campaign.id),
-        "most": listings.MAX_FINDINGS_SHOWN,
-        "title_of": listings.rule_title,
+        "max_findings": listings.MAX_FINDINGS_SHOWN,
+        "rule_title": listings.rule_title,
         "checks": await listings.list_check_lines(connection, campaign),
         "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
-        "reach": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
-        "too_few": "" if silent else await too_few_annotators_notice(connection, campaign.id),
+        "reach_by_rule": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
+        "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
     }
     return render_page(request, "admin/checks.html", context)
