@@ -83,12 +83,12 @@ from app.text import redaction
 log = logging.getLogger(__name__)
 
 API_DESCRIPTION = (
-    "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` gives a token for a name and password. "
-    'Every refusal is `{"error": {"code", "message", "details"}}`: programs rely on the code, which never changes; '
-    "the message is for people. Any request can meet 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
-    "413 `too_large`, 429 `too_many_attempts` and 503 `database_unavailable` (try again after `Retry-After` seconds: "
-    "nothing was stored, but an import of results keeps what it had stored and goes on from there). An upload can also "
-    "meet 503 `uploads_busy`: the server reads other large files."
+    "Send `Authorization: Bearer TOKEN`; `POST /api/v1/tokens` returns a token for a name and password. "
+    'Every refusal is `{"error": {"code", "message", "details"}}`. Programs can rely on the code, which never changes; '
+    "the message is for people. Any request can return 400 `unreadable_body` (neither JSON nor a form in UTF-8), "
+    "413 `too_large`, 429 `too_many_attempts` or 503 `database_unavailable`. After 503, try again in `Retry-After` "
+    "seconds: nothing was stored, except that an interrupted import of results can be continued. An upload can also "
+    "return 503 `uploads_busy` while the server reads other large files."
 )
 
 

@@ -27,7 +27,7 @@ SEEN_IN = {
         *("tests/browser/test_scoring.py", "tests/browser/test_plain.py", "tests/browser/test_visits.py"),
         *("tests/annotation/hits/test_address.py", "tests/test_pictures.py"),
     ],
-    "static/analysis*": ["tests/browser/test_analysis.py"],
+    "static/admin/analysis*": ["tests/browser/test_analysis.py"],
     "static/hit*": [
         *("tests/browser/test_scoring.py", "tests/browser/test_visits.py"),
         *("tests/browser/test_connection.py", "tests/browser/test_appearance.py"),

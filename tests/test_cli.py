@@ -29,9 +29,8 @@ from tests.media.files import png, table, zipped
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 BETTER = (
-    "This campaign asks by “easl”. The rule of selection “best” suits this goal: in simulations it takes a third to a "
-    "half of the judgments that other rules take. The launch has fixed the rule: copy the campaign to ask by another "
-    "one.\n"
+    "This campaign uses the rule “easl”. The selection rule “best” suits this goal: in simulations it needs a third to "
+    "a half of the judgments that other rules need. The launch fixed the rule; copy the campaign to use another one.\n"
 )
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\n"
 
@@ -293,10 +292,10 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     goal, needed, supposed = easel("plan", running, "--runs", 2).output.splitlines()
     assert easel("campaign", "edit", running, "--goal", "best", "--goal-within", 40).output.endswith(BETTER)
     assert easel("plan", running, "--runs", 2).output.endswith(BETTER)
-    assert goal == "Goal: Intervals of 95 % of items are ±25 points or less."
+    assert goal == "Goal: 95 % of items have intervals of ±25 points or less."
     assert needed.startswith("About ")
     assert "HIT" in needed
-    assert supposed.startswith("The plan assumes 200 annotators in all")
+    assert supposed.startswith("Assumes 200 annotators;")
     assert "This is for 30 annotators in all." in easel("plan", running, "--runs", 2, "--annotators", 30).output
     assert easel("plan", running, "--annotators", 0).exit_code == 2
     assert easel("plan", running, "--like", "nobody").exit_code == 1
@@ -337,9 +336,9 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     monkeypatch.setattr("app.cli.campaigns.is_at_terminal", lambda: True)
     asked = easel("campaign", "launch", "verbs", typed="n\n")
     assert asked.exit_code == 1
-    assert "Fixed from then on: the items that are there" in asked.output
-    assert "the rule of selection (best), how many items are the best (3), and how" in asked.output
-    assert "you are told, and the campaign goes on. In any case the campaign ends once each" in asked.output
+    assert "Can’t be changed later: the uploaded items" in asked.output
+    assert "the selection rule (best), how many items are the best (3), and how" in asked.output
+    assert "you get an alert and the campaign continues. In any case it ends once each" in asked.output
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output
     assert launched.startswith("verbs is running.")

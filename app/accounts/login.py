@@ -103,7 +103,7 @@ async def authenticate(
             await log_change(
                 connection, "login.failed", about=logged_name, after={"address": address}, actor=STRANGER_ACTOR
             )
-        raise Unauthenticated("This name and password do not match.", code="wrong_password")
+        raise Unauthenticated("Wrong username or password.", code="wrong_password")
     async with database.begin() as connection:
         await throttle.delete_login_failures(connection, name, address, browser)
     return user

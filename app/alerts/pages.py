@@ -25,12 +25,12 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
     context = {
         "campaign": campaign,
         "alerts": await listings.list_alerts(connection, campaign.id),
-        "seen": await listings.list_alerts(connection, campaign.id, seen=True),
+        "seen_alerts": await listings.list_alerts(connection, campaign.id, seen=True),
         "messages": await listings.list_alert_messages(connection, campaign.id),
-        "alert_said": alert_sentence,
-        "tries": MAX_TRIES_PER_MESSAGE,
+        "describe_alert": alert_sentence,
+        "max_tries": MAX_TRIES_PER_MESSAGE,
         "undeliverable": undeliverable_addresses(campaign.alert_emails),
-        "mails": settings.smtp_url is not None,
+        "can_send_mail": settings.smtp_url is not None,
         "key": webhook_signing_key(outbox.secret, campaign.id) if campaign.alert_webhook else None,
     }
     return render_page(request, "admin/alerts.html", context)

@@ -20,18 +20,15 @@ class AlertSettings(InputModel):
 
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
         default=[], title="E-mail addresses for alerts", json_schema_extra=EDITABLE | PRIVATE,
-        description="Optional, one per line, up to 10. They get a mail when a rule holds an annotator, an item is "
-        "flagged, no answers come, the goal is reached, or the campaign ends with or without it.",
+        description="One per line, up to 10. Each gets all alerts of this campaign.",
     )  # fmt: skip
     alert_webhook: WebhookAddress | None = Field(
         default=None, title="Webhook for alerts", json_schema_extra=EDITABLE | PRIVATE,
-        description="Optional. An https:// address that gets the same alerts as JSON, signed so that the receiver can "
-        "check where they come from.",
+        description="An https:// address that receives all alerts as signed JSON.",
     )  # fmt: skip
     alert_quiet_minutes: int | None = Field(
         default=None, ge=5, le=10_080, title="Alert after silence (minutes)", json_schema_extra=EDITABLE,
-        description="Optional. Raise an alert when the campaign runs and no answer came for this many minutes. Empty: "
-        "no alert.",
+        description="Alert me if no answer arrives for this many minutes while the campaign runs.",
     )  # fmt: skip
 
     @field_validator("alert_emails", mode="before")

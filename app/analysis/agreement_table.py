@@ -253,7 +253,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete."
     correlation = format_agreement(split_half)
-    return f"{beginning}; the order from as many judgments again would correlate {correlation} with this one."
+    return f"{beginning}. As many judgments again would give a ranking that correlates {correlation} with this one."
 
 
 def compare_alpha_with_chance(alpha: Agreement) -> str:
@@ -324,9 +324,8 @@ def agreement_measure_row(
 AGREEMENT_TABLE = TableMethod(
     TableSection("agreement", "Agreement"),
     "Agreement",
-    "How far annotators give the same answers about the same items, in the usual coefficients, each with its 95 % "
-    "interval over items. Agreement is neither necessary nor sufficient for right scores: annotators who share a "
-    "mistake agree.",
+    "The usual coefficients of agreement between annotators, each with its 95 % interval over items. Agreement does "
+    "not prove that scores are right: annotators who share a mistake agree too.",
     build_agreement_table,
     reads=("points", "classes", "order"),
     options=("classes",),

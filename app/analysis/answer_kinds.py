@@ -126,7 +126,7 @@ def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
         "ordered_classes": ("the higher label", "equal labels"),
     }
     higher, equal = words[answers.value_kind]
-    sentence = f"Answers were read as an order: of two items the one with {higher} is preferred; {equal} are a tie."
+    sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
     return read_as_note(sentence)
 
 

@@ -22,8 +22,8 @@ CONSISTENCY_COLUMNS = (
     Column("measure", "Name", "text"),
     Column("title", "Measure", "text"),
     Column("value", "Value"),
-    Column("rests_on", "Rests on", "count"),
-    Column("of", "of these", "text"),
+    Column("rests_on", "Based on", "count"),
+    Column("of", "Unit", "text"),
     Column("sentence", "What it tells", "sentence"),
 )
 

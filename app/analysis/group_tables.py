@@ -172,9 +172,9 @@ def describe_shown_groups(groups: Sequence[tuple[str, str, int]]) -> str:
 GROUP_TABLE = TableMethod(
     GROUPS_SECTION,
     "Groups",
-    "Annotators by their answers before they began: how far a group agrees with itself, with the 95 % interval "
-    "over items, and how far its item means correlate with those of annotators who gave another answer. Groups "
-    "may have judged other items, so their means can differ for that reason alone.",
+    "Groups of annotators by their answers to entry questions: agreement within each group, with the 95 % interval "
+    "over items, and the correlation of its item means with those of the other annotators. Groups may have judged "
+    "different items, so their means can differ for that reason alone.",
     build_group_table,
     reads=("points", "classes", "order"),
     options=("classes",),

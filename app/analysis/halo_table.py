@@ -173,12 +173,10 @@ def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
 HALO_TABLE = TableMethod(
     TableSection("criteria", "Criteria"),
     "Halo",
-    "How far two criteria move together. Item means correlate if items that are good by one criterion are good by "
-    "the other; that may well be true. Within items, each judgment is compared with the mean of its own item, "
-    "which removes differences between items. What remains is that an annotator who finds an item better than "
-    "others do by one criterion finds it better by the other, too. From .5 on, with 30 judgments or more, this is "
-    "a warning: annotators gave one impression twice (Thorndike 1920), or some are strict by all criteria; the "
-    "figure cannot tell which. Intervals are over items.",
+    "Correlations between criteria. Item means correlate if items that are good by one criterion are good by the "
+    "other. Within items, each judgment is compared with the mean of its own item, so only differences between "
+    "annotators remain. A correlation within items of .5 or more, with 30 judgments or more, is a warning: annotators "
+    "gave one impression twice (Thorndike 1920), or some are strict by all criteria. Intervals are over items.",
     build_halo_table,
     reads=("points", "order"),
     needs_criteria=True,
@@ -188,7 +186,7 @@ HALO_TABLE = TableMethod(
         MethodExport(
             "halo",
             "Halo",
-            ("For each two criteria, how far judgments move together within items, and how far the items' means do."),
+            ("The correlations of judgments within items and of item means, for each pair of criteria."),
         ),
     ),
 )

@@ -23,9 +23,9 @@ IMPLIED_PAIRS_COLUMNS = (
     Column("answered", "Pairs answered", "count"),
     Column("not_asked", "Implied, not asked", "count"),
     Column("asked_anyway", "Implied, asked anyway", "count"),
-    Column("otherwise", "of these answered otherwise", "count"),
-    Column("reversed", "the other way round", "count"),
-    Column("wrong", "Share answered otherwise"),
+    Column("otherwise", "of these answered differently", "count"),
+    Column("reversed", "of these reversed", "count"),
+    Column("wrong", "Share answered differently"),
     Column("low", "Low (95 %)"),
     Column("high", "High (95 %)"),
 )
@@ -154,7 +154,7 @@ IMPLIED_PAIRS_TABLE = TableMethod(
     IMPLIED_PAIRS_TITLE,
     "If an annotator prefers a to b and b to c, it follows that they prefer a to c. The table counts pairs that "
     "follow from an annotator’s own answers and were not asked, and of those asked anyway, how many were answered "
-    "otherwise. They appear only here: no score uses them as answers. Ties imply nothing. The interval is "
+    "differently. They appear only here: no score uses them as answers. Ties imply nothing. The interval is "
     "Wilson’s; as pairs share items, it is somewhat too narrow.",
     build_implied_pairs_table,
     reads=("order",),

@@ -118,7 +118,7 @@ def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
         label_column(answers),
         Column("confidence", "Confidence"),
         Column("entropy", "Uncertainty (bits)"),
-        Column("expected_information", "Expected of one more label (bits)"),
+        Column("expected_information", "Expected information of one more label (bits)"),
         *(Column(f"probability_{k}", f"Probability of {name}") for k, name in enumerate(names)),
     )
     rows = to_cell_rows(

@@ -28,8 +28,8 @@ MAX_ELO_PAIRS_IN_RESAMPLES = (
 
 DEPENDENT_PAIRS_NOTE = Note(
     "dependent_pairs",
-    "The pairs of a HIT come from one answer, and so are not independent: intervals are too narrow, the more so the "
-    "more items a HIT has.",
+    "The pairs of a HIT come from one answer and are not independent, so intervals are too narrow, especially with "
+    "many items per HIT.",
 )
 
 PairwiseFit = PairwiseScores | ExpectedWins | EloRatings

@@ -210,7 +210,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
 
 def add_scatter_readout(picture: Scatter) -> Scatter:
     """Add a sentence on what dots and lines are."""
-    lines = "; thin lines are 95 % intervals, and go on beyond the frame where they reach it" * picture.has_intervals
+    lines = "; thin lines are 95 % intervals, some beyond the frame" * picture.has_intervals
     level = "; on the dotted line both scores are the same" * picture.has_diagonal
     return replace(picture, readout=f"Each dot is an item{lines}{level}.")
 

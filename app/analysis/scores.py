@@ -125,7 +125,7 @@ def scores_of_assessment(assessment: DirectAssessment) -> Scores:
 
 MEAN_METHOD = ScoreMethod(
     "Mean",
-    "All judgments count alike, and 20 points mean the same to every annotator and everywhere on the scale.",
+    "All judgments count equally, and 20 points mean the same to every annotator and everywhere on the scale.",
     "points, 0 to 100",
     mean_scores,
     is_default=True,
@@ -149,7 +149,7 @@ Z_SCORES_METHOD = ScoreMethod(
 
 GEOMETRIC_MEAN_METHOD = ScoreMethod(
     "Geometric mean",
-    "All judgments count alike, and twice the reference is as far above it as half of it is below.",
+    "All judgments count equally, and twice the reference is as far above it as half of it is below.",
     "times the reference",
     geometric_mean_scores,
     reads="ratio",
@@ -163,8 +163,8 @@ MAX_HITS_TO_REPLAY = 10_000  # a law that learns of annotators takes about a mil
 
 INTERVAL_OF_ASKING_NOTE = Note(
     "interval_of_asking",
-    "The interval tells how much has been asked, not how much people agree. So it is as a rule wider than that of the "
-    "mean from the same answers.",
+    "The interval reflects how much has been asked, not how much people agree, so it is usually wider than that of the "
+    "mean.",
 )
 
 

@@ -40,8 +40,8 @@ class About(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    title: RequiredLine = Field(description="What the file is for, in a few words.")
-    description: RequiredLine = Field(description="The same in one sentence.")
+    title: RequiredLine = Field(description="Purpose of the file, in a few words.")
+    description: RequiredLine = Field(description="Purpose of the file, in one sentence.")
     source: RequiredLine | None = Field(default=None, description="Where the way of asking comes from.")
 
 

@@ -13,13 +13,13 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
 SCHEDULE_TITLES = {
-    "streaming": "Streaming: each HIT from the newest posteriors",
-    "iterations": "Iterations: Algorithm 1, all HITs of a round at once",
+    "streaming": "Streaming: choose each HIT from the newest posteriors",
+    "iterations": "Iterations: choose all HITs of a round at once, as in Algorithm 1",
 }
 DIFFERENCE_TITLES = {
     "none": "Not marked",
     "reference": "Between each item and its reference",
-    "pair": "Between two items that are shown together",
+    "pair": "Between the two items of a HIT",
 }
 REMARK_TARGET_TITLES = {
     "none": "None",
@@ -29,13 +29,13 @@ REMARK_TARGET_TITLES = {
 }
 QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",
-    "strict": "Strict: hold them, so that they get no more HITs",
+    "strict": "Strict: hold annotators, so that they get no more HITs",
     "off": "Off",
 }
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 CHOICE_TITLES_BY_SETTING = {
-    "open_platforms": {"": "Open as long as the open link is, without a passphrase", "yes": "Open", "no": "Closed"},
+    "open_platforms": {"": "Open while the open link is open without a passphrase", "yes": "Open", "no": "Closed"},
     "selection": SCHEDULE_TITLES,
     "differences": DIFFERENCE_TITLES,
     CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
@@ -64,6 +64,6 @@ def choice_titles(setting_name: str) -> dict[str, str]:
     if setting_name in CHOICE_TITLES_BY_SETTING:
         return CHOICE_TITLES_BY_SETTING[setting_name]
     if setting_name == "language":
-        return {BROWSER_LANGUAGE: "As each annotator’s browser asks for", **LANGUAGES}
-    default_choice = {"": "What is usual for the way of asking"} if setting_name == "update_law" else {}
+        return {BROWSER_LANGUAGE: "Each annotator’s browser language", **LANGUAGES}
+    default_choice = {"": "Usual for the way of asking"} if setting_name == "update_law" else {}
     return default_choice | {value: part.title for value, part in REGISTRY_BY_SETTING.get(setting_name, {}).items()}

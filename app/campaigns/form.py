@@ -134,7 +134,7 @@ def build_form_sections(
     }
     fields_by_setting[DESIGN_SETTINGS_SETTING] = build_design_fields(values, errors or {})
     fields_by_setting[CRITERIA_SETTING] = build_criteria_fields(
-        schema["$defs"]["Criterion"]["properties"], values, errors or {}
+        schema["$defs"]["CriterionSettings"]["properties"], values, errors or {}
     )
     return [
         FormSection(

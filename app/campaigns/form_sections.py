@@ -58,26 +58,24 @@ FORM_FIELD_GROUPS = (
         is_visible_to_annotators=True,
     ),
     SettingGroup(
-        "How much is asked, and which annotators are asked",
+        "Amount",
         ("judgments_per_item", "repeat_items", "hits_per_annotator"),
         ("unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),
     SettingGroup(
-        "Pay, pace, and the way back",
+        "Pay and completion",
         ("minutes_per_hit", "pay", RETURN_SETTING_NAMES[0]),
         ("pay_per_hit", "currency", "leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
     SettingGroup("Comments and flags", (), tuple(RemarkSettings.model_fields), is_visible_to_annotators=True),
-    SettingGroup("Before the work: what annotators see and agree to first", (), tuple(VisitSettings.model_fields)),
+    SettingGroup("Before the first HIT", (), tuple(VisitSettings.model_fields)),
     SettingGroup("How answers become scores", (), ("update_law", "prior", "gamma", "epsilon", "tie_margin_points")),
     SettingGroup(
-        "What is asked next, and when enough is known",
+        "Goal and selection",
         ("goal", "rule", "best_items", "threshold", "when_reached"),
         (*GOAL_NUMBER_SETTINGS, ASKED_BY_SETTING, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
     ),
-    SettingGroup(
-        "Who can be relied on", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
-    ),
-    SettingGroup("What you should hear of", (), tuple(AlertSettings.model_fields)),
+    SettingGroup("Quality", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")),
+    SettingGroup("Notifications", (), tuple(AlertSettings.model_fields)),
 )

@@ -21,10 +21,10 @@ from app.quality.settings import DEFAULT_FALSE_ALARMS_PER_1000, parse_preset, re
 from app.selection.registry import SELECTION_RULES
 
 SENTENCE_BY_GOAL_ACTION: dict[WhenReached, str] = {
-    "tell": "When it is reached, you are told, and the campaign goes on.",
+    "tell": "When it is reached, you get an alert and the campaign continues.",
     "pause": "When it is reached, the campaign pauses.",
     "finish": "When it is reached, the campaign finishes.",
-    "release": "Once an item settles, no annotator is asked about it any more.",
+    "release": "Annotators are no longer asked about an item once it is settled.",
 }
 
 
@@ -60,7 +60,7 @@ class RuleOffer:
 
 def rule_offer_text(rule_name: str) -> str:
     """Return why a selection rule is offered to a campaign with the goal that it is for."""
-    return f"The rule of selection “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
+    return f"The selection rule “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
 
 
 def rule_suited_to_goal(campaign: Campaign) -> str | None:
@@ -86,9 +86,9 @@ def advice_on_rule(campaign: Campaign) -> str:
     rule = rule_suited_to_goal(campaign)
     if rule is None:
         return ""
-    fixed_sentence = " The launch has fixed the rule: copy the campaign to ask by another one."
+    fixed_sentence = " The launch fixed the rule; copy the campaign to use another one."
     return (
-        f"This campaign asks by “{campaign.rule_name}”. "
+        f"This campaign uses the rule “{campaign.rule_name}”. "
         f"{rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"
     )
 
@@ -100,16 +100,14 @@ def describe_rule_fixed_by_launch(campaign: Campaign) -> str:
         "threshold": f"the threshold ({campaign.threshold:g})",
     }
     phrases = [number for name, number in phrase_by_rule.items() if name in (campaign.rule_name, campaign.goal)]
-    return ", ".join([f"the rule of selection ({campaign.rule_name})", *phrases])
+    return ", ".join([f"the selection rule ({campaign.rule_name})", *phrases])
 
 
 def describe_goal_before_launch(campaign: Campaign) -> str:
     """Return sentences about the effects of a campaign's goal; empty if it has none."""
     if campaign.goal == NO_GOAL:
         return ""
-    end_sentence = (
-        f"In any case the campaign ends once each item has its {pluralize(campaign.judgments_per_item, 'judgment')}."
-    )
+    end_sentence = f"In any case it ends once each item has {pluralize(campaign.judgments_per_item, 'judgment')}."
     return f"Goal: {describe_goal(campaign)}. {SENTENCE_BY_GOAL_ACTION[campaign.when_reached]} {end_sentence}"
 
 
@@ -183,23 +181,25 @@ def example_question_hint(design: type[Design]) -> str:
 def items_per_hit_hint(design: type[Design]) -> str:
     """Return how many items a HIT of this design can have."""
     fewest, most = design.items_per_hit[0], design.items_per_hit[-1]
-    return f"{fewest} to {most}. Empty: {design.default_items}, as is usual." if most > fewest else f"Always {most}."
+    return f"{fewest} to {most}. Empty: {design.default_items}." if most > fewest else f"Always {most}."
 
 
 def gamma_hint(law: Law) -> str:
     """Return whether the law reads gamma, too."""
-    return {"order": "Here also the noise of a comparison.", "ratio": "Here also the noise of a ratio."}.get(
-        law.reads, ""
-    )
+    return {
+        "order": "Here it is also the noise of a comparison.",
+        "ratio": "Here it is also the noise of a ratio.",
+    }.get(law.reads, "")
 
 
 def prior_hint(law: Law) -> str:
     """Return the numbers that an item begins with."""
     family = law.family
     if family.counts_classes:
-        return "A count for each label, separated by commas. Empty: all alike, 1 together."
+        return "A count for each label, separated by commas. Empty: equal counts that add up to 1."
     default_numbers = ", ".join(f"{number:.4g}" for number in family.default_prior)
-    return f"{', '.join(family.parameter_names)} of the {family.name} posterior, with commas. Empty: {default_numbers}."
+    names = ", ".join(family.parameter_names)
+    return f"{names} of the {family.name} posterior, separated by commas. Empty: {default_numbers}."
 
 
 DESIGN_HINT_BY_SETTING: dict[str, Callable[[type[Design]], str]] = {

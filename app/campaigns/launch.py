@@ -69,8 +69,8 @@ def refuse_systems_rule_for_items(campaign: Campaign) -> None:
     """Raise `Conflict` (`rule_needs_systems`) if the selection rule is for systems and the items are none."""
     if campaign.rule.for_systems_only:
         raise Conflict(
-            f"The rule of selection {campaign.rule_name} tells systems apart, and “{campaign.name}” has plain items. "
-            "Choose another rule, or upload outputs of systems.",
+            f"The selection rule {campaign.rule_name} compares systems, but “{campaign.name}” has plain items. Choose "
+            "another rule, or upload outputs of systems.",
             code="rule_needs_systems",
         )
 

@@ -73,33 +73,30 @@ class CampaignSettings(
     )
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", json_schema_extra=EDITABLE,
-        description="Markdown. Annotators can open them at any time. Once launched, correct only how they say it; the "
-        "log keeps each version.",
+        description="Markdown that annotators can open at any time. After launch, fix wording only.",
     )  # fmt: skip
     language: LanguageName = Field(
         default=BROWSER_LANGUAGE, title="Language of the pages", json_schema_extra=EDITABLE,
-        description="Of buttons, hints and refusals on annotators' pages; your own words stay as you write them. "
-        "browser: the one that each annotator's browser asks for.",
+        description="Language of buttons and messages. Your own text is not translated.",
     )  # fmt: skip
-    low_label: ScaleLabel = Field(default="low", title="Label at 0", description="The left end of the scale.")
+    low_label: ScaleLabel = Field(default="low", title="Label at 0", description="Left end of the scale.")
     middle_label: ScaleLabel | None = Field(
         default=None,
         title="Label at 50",
-        description="Optional. Leave empty unless the middle has a meaning of its own.",
+        description="Leave empty unless the middle has a meaning of its own.",
     )
-    high_label: ScaleLabel = Field(default="high", title="Label at 100", description="The right end of the scale.")
+    high_label: ScaleLabel = Field(default="high", title="Label at 100", description="Right end of the scale.")
     design: DesignName = Field(
         default=DEFAULT_DESIGN, title="Way of asking",
         description="What annotators do with the items of a HIT.",
     )  # fmt: skip
     design_settings: dict[str, Any] = Field(
         default_factory=dict, title="Settings of the way of asking",
-        description="What this way of asking needs to know, by name.",
+        description="Settings of this way of asking, by name.",
     )  # fmt: skip
     criteria: Annotated[list[CriterionSettings], Field(max_length=MAX_CRITERIA)] = Field(
         default_factory=list, title="Criteria",
-        description="Optional. Two to five questions about the same items, each with its own labels and scores, such "
-        "as adequacy and fluency. The question above is then shown over all of them.",
+        description="Two to five questions about the same items, such as adequacy and fluency.",
     )  # fmt: skip
     items_per_hit: int | None = Field(
         default=None, ge=1, le=10, title="Items per HIT",
@@ -107,136 +104,112 @@ class CampaignSettings(
     )  # fmt: skip
     criteria_shown: CriteriaShown = Field(
         default="in turn", title="Criteria are shown",
-        description="in turn: one after another. grid: side by side, up to 10 controls, of ratings or ordinal scales.",
+        description="Ask one criterion after another, or all side by side in a grid of up to 10 controls.",
     )  # fmt: skip
     show_numbers: bool = Field(
         default=True, title="Show the number",
-        description="Show the score next to the slider. Without it annotators round less to tens.",
+        description="Show the score next to the slider. Hiding it makes people round to tens less often.",
     )  # fmt: skip
     content: ContentKind = Field(
         default="text", title="What an item is",
-        description="Text, Markdown, HTML (what could run or load from elsewhere is taken out), or the name of an "
-        "image, a recording or a video in the zip that you upload with the items.",
+        description="Text, Markdown, HTML, or the name of a media file in a zip that you upload with the items.",
     )  # fmt: skip
     latex: bool = Field(
         default=False, title="Typeset LaTeX",
-        description="Formulas between $ and $, $$ and $$, \\( and \\) or \\[ and \\] are typeset: in items, sources, "
-        "references, the question and the instructions. Markdown leaves them alone.",
+        description="Typeset formulas between $ and $, $$ and $$, \\( and \\), or \\[ and \\].",
     )  # fmt: skip
     source_column: ColumnName | None = Field(
         default=None, title="Source column",
-        description="Optional. The column of what items were made from, such as the sentence that was translated. It "
-        "is shown once where all items of a HIT have the same.",
+        description="Column with what items were made from, such as the sentence that was translated.",
     )  # fmt: skip
     reference_column: ColumnName | None = Field(
         default=None, title="Reference column",
-        description="Optional. The column of what items are to be compared with, shown in the same way.",
+        description="Column with what items are compared with.",
     )  # fmt: skip
     differences: Differences = Field(
         default="none", title="Word differences",
-        description="For texts: mark in each item what differs from its reference, or in each of two items what "
-        "differs from the other.",
+        description="Mark words that differ from the reference, or between two items.",
     )  # fmt: skip
     https_media: bool = Field(
-        default=False, title="Allow links to media",
-        description="Let items show files from other servers by their https:// addresses. Those servers then see who "
-        "annotates, and a file that changes there changes here.",
+        default=False, title="Allow media links",
+        description="Let items show files from other servers. Those servers can see who annotates.",
     )  # fmt: skip
     update_law: UpdateLaw = Field(
         default=None, title="Update law",
-        description="How an answer changes the scores: by its points (easl, easl-aware), only by its order (ra, "
-        "trueskill) or by its ratio to a reference (log-normal). Empty: what is usual for the way of asking, for "
-        "scores easl, as the paper proposes.",
+        description="How an answer changes the scores. Empty: the usual law for the way of asking.",
     )  # fmt: skip
     prior: Annotated[list[FinitePriorNumber], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
-        description="The numbers that an item's posterior begins with. Left out: the update law's own.",
+        description="Parameters that each item’s posterior starts with. Empty: the update law’s own.",
     )  # fmt: skip
     gamma: PositiveWidth = Field(
         default=0.1, title="Gamma",
-        description="How quickly match quality falls with distance; for some update laws also the noise of an answer. "
-        "Paper: 0.1.",
+        description="How quickly match quality falls with distance. Paper: 0.1.",
     )  # fmt: skip
     epsilon: PositiveWidth = Field(
         default=0.1, title="Epsilon",
-        description="How close two scores must be for a tie to be expected; used by ra and trueskill. Paper: 0.1.",
+        description="How close two scores must be to expect a tie. Paper: 0.1.",
     )  # fmt: skip
     tie_margin_points: int = Field(
         default=0, ge=0, le=50, title="Tie margin (points)",
-        description="Two items this close on the 0 to 100 scale count as tied; used by ra and trueskill. "
-        "Default 0: only equal scores.",
+        description="Scores this close count as tied. 0: only equal scores.",
     )  # fmt: skip
 
     rule: RuleName = Field(
-        default="easl", title="Rule of selection",
-        description="Which items are asked next. The paper's is Algorithm 1, for the whole scale; scores asks about "
-        "all as often, and orders the whole scale as well or better. If only the best items matter, best finds them "
-        "with 3 to 5 judgments an item as well as asking evenly does with 10; threshold tells which are above a line "
-        "with about 4. Both know less about the other items. systems tells all systems apart. Where items get labels, "
-        "entropy and information find more right ones.",
+        default="easl", title="Selection rule",
+        description="How Easel picks the next items. Keep the default unless you know why.",
     )  # fmt: skip
     best_items: int = Field(
         default=10, ge=1, le=1_000_000, title="Best items",
-        description="How many are the best, for the rule best and for the goal of the same name. The rule asks most "
-        "about items that may or may not be among them.",
+        description="Number of items that count as the best, for the rule and the goal “best”.",
     )  # fmt: skip
     threshold: float = Field(
         default=50.0, ge=0, le=100, allow_inf_nan=False, title="Threshold",
-        description="Where the line is, from 0 to 100, for the rule threshold and for the goal of the same name. The "
-        "rule asks most about items that may lie on either side of it.",
+        description="The line on the scale, from 0 to 100, for the rule and the goal “threshold”.",
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default="", title="Criterion that decides",
-        description="The name of the criterion whose scores decide what is asked next. Empty: the variances of all "
-        "criteria together.",
+        default="", title="Deciding criterion",
+        description="Criterion whose scores decide what is asked next. Empty: all criteria together.",
     )  # fmt: skip
     selection: Selection = Field(
-        default="streaming", title="Selection",
-        description="streaming: every HIT is chosen from the newest posteriors. iterations: all HITs of an iteration "
-        "are chosen at once, as in the paper's Algorithm 1.",
+        default="streaming", title="Schedule",
+        description="Choose each HIT from the newest posteriors, or all HITs of an iteration at once.",
     )  # fmt: skip
     hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per iteration",
-        description="Only for iterations. Empty: number of items divided by items per HIT, which gives the same number "
-        "of judgments as one round of direct assessment.",
+        description="Only for iterations. Empty: items divided by items per HIT.",
     )  # fmt: skip
     leaders_as_companions: bool = Field(
-        default=False, title="Let leaders meet",
-        description="Only for iterations: an item that leads a HIT may also appear in another one. Paper: no.",
+        default=False, title="Leaders may be companions",
+        description="Only for iterations: let the leading item of a HIT appear in other HITs too. Paper: no.",
     )  # fmt: skip
     seed: int = Field(
         default=2018,
         ge=0,
         lt=2**63,
         title="Seed",
-        description="Start of the random draws of items and their order.",
+        description="Starting point of the random draws.",
     )
 
     judgments_per_item: int = Field(
         default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=CAN_GROW,
-        description="The campaign closes when every item (or system) has this many; annotators give no more. Paper: up "
-        "to 10.",
+        description="The campaign ends when every item has this many. Paper: up to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per annotator", json_schema_extra=EDITABLE,
-        description="The most that one person may answer. Empty: no limit.",
+        description="The most HITs one person may answer. Empty: no limit.",
     )  # fmt: skip
     repeat_items: bool = Field(
         default=True, title="Show items again",
-        description="When an annotator has scored every item that is still wanted, show items again: one person may "
-        "then give several of an item's judgments. Otherwise they are done. For systems, this is about their segments.",
+        description="Let people judge an item again once they have seen all.",
     )  # fmt: skip
     implied_asked_percent: int | None = Field(
         default=None, ge=1, le=100, title="Implied pairs asked anyway (%)",
-        description=(
-            "An annotator who prefers a to b and b to c is not asked about a and c, except for this percentage of "
-            "such pairs, which shows how often the implied answer would have been wrong. Empty: every pair may be "
-            "asked. Try it with 10."
-        ),
+        description="Skip pairs that follow from a person’s earlier answers, except this share. Empty: skip none.",
     )  # fmt: skip
     lease_minutes: int = Field(
         default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=EDITABLE,
-        description="How long a HIT is held for an annotator before others may get its items.",
+        description="How long a HIT is reserved for an annotator.",
     )  # fmt: skip
 
     @field_validator("*", mode="before")
@@ -339,7 +312,7 @@ class CampaignSettings(
     @classmethod
     def validate_selection(cls, selection: str, info: ValidationInfo) -> str:
         if selection == "iterations" and "rule" in info.data and SELECTION_RULES[info.data["rule"]].reads_labels:
-            raise ValueError("the chosen rule of selection asks one HIT at a time; streaming does")
+            raise ValueError("the selection rule chooses one HIT at a time; use streaming")
         return selection
 
     @field_validator("implied_asked_percent")

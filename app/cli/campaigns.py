@@ -50,7 +50,7 @@ from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 FIXED_AFTER_LAUNCH_TEXT = (
-    "Fixed from then on: the items that are there, the question and its scale, how many items a HIT has, {rule}, and "
+    "Can’t be changed later: the uploaded items, the question and its scale, the items per HIT, {rule}, and "
     "how answers become scores."
 )
 CAMPAIGN_ACTION_HELP = {

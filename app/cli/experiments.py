@@ -40,7 +40,7 @@ CommandFunction = Callable[..., Any]
 
 @click.group()
 def experiment() -> None:
-    """Repeat an experiment of the papers with made-up annotators, or with people."""
+    """Repeat an experiment of the papers with simulated annotators, or with people."""
 
 
 def make_out_option(
@@ -110,7 +110,7 @@ def run_lexical_frequency(
 ) -> None:
     """Scale 150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, for `compare`."""
     if people is (out is not None):
-        raise click.UsageError("Name one of --out, for made-up annotators, and --people.")
+        raise click.UsageError("Name one of --out, for simulated annotators, and --people.")
     if out is None:
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
@@ -141,7 +141,7 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 @click.argument("name")
 @make_out_option(help_text="Folder for figures, tables and report; earlier files of this experiment are replaced.")
 def compare(name: str, out: Path) -> None:
-    """Compare the answers of people in the arms of the experiment NAME with the made-up ones."""
+    """Compare the answers of people in the arms of the experiment NAME with the simulated ones."""
     prepare_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
@@ -165,7 +165,7 @@ def run_political_spectrum(  # noqa: PLR0917
     out: Path, runs: int, like: str, context: float, seed: int, items: Path | None, text: str, value: str,
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
-    """Scale 150 political statements from a file, or made-up ones (Sakaguchi & Van Durme 2018, section 5.2)."""
+    """Scale 150 political statements from a file, or simulated ones (Sakaguchi & Van Durme 2018, section 5.2)."""
     rows = sakaguchi_2018.load_scale_values(items, text, value, ends) if items else None
     material = sakaguchi_2018.political_spectrum_material(rows, seed)
     run_scale_experiment(material, out, runs, population_name=like, noise_share=context, seed=seed)
@@ -179,7 +179,7 @@ def run_political_spectrum(  # noqa: PLR0917
 def run_translation_systems(  # noqa: PLR0917
     out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
 ) -> None:
-    """Rank 10 systems by their translations, from a file or made-up (Sakaguchi & Van Durme 2018, section 5.3)."""
+    """Rank 10 systems by their translations, from a file or simulated (Sakaguchi & Van Durme 2018, section 5.3)."""
     prepare_out_folder(out)
     names, quality = (
         sakaguchi_2018_systems.load_output_scores(outputs, ends)

@@ -22,7 +22,7 @@ from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind,
 from app.simulation.crowd import simulate as simulate_crowd
 
 TRUTH_HELP = (
-    "Column of your items with a number for each: what the made-up annotators believe, lowest number 0, highest 100. "
+    "Column of your items with a number for each: what the simulated annotators believe, lowest number 0, highest 100. "
     "Default: random values."
 )
 
@@ -74,7 +74,7 @@ def simulate(
     careless_how: CarelessKind,
     **crowd_options: Any,
 ) -> None:
-    """Let made-up annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
+    """Let simulated annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
 
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:

@@ -82,7 +82,7 @@ def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
     if not halo_pairs:
         return HaloTexts(correlation_text)
     warning = (
-        f"Halo: {'; '.join(halo_pairs)} are hardly judged apart. An annotator who scores an item higher than others by "
-        "one criterion scores it higher by the other, too."
+        f"Halo: {'; '.join(halo_pairs)} are hardly judged separately. Annotators who score an item higher by one "
+        "criterion also score it higher by the other."
     )
     return HaloTexts(correlation_text, warning)

@@ -39,11 +39,11 @@ def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedS
 
 def implied_pairs_text(tally: ImpliedCounts) -> str:
     """Describe how many pairs were saved, and how often implied pairs are wrong."""
-    saved = f"{pluralize(tally.not_asked, 'pair')} not asked: annotators’ own answers imply them."
+    saved = f"{pluralize(tally.not_asked, 'pair')} skipped, because annotators’ own answers imply them."
     if (interval := tally.wrong_share_interval()) is None:
-        return f"{saved} No such pair was asked anyway yet."
+        return f"{saved} None has been asked as a check yet."
     share, low, high = (f"{100 * value:.0f}" for value in interval)
     return (
-        f"{saved} Of {tally.asked_anyway:,} asked anyway, {share} % were answered otherwise "
+        f"{saved} Of {tally.asked_anyway:,} asked as a check, {share} % were answered differently "
         f"(95 % interval {low} to {high} %)."
     )

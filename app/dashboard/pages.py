@@ -94,7 +94,7 @@ async def campaigns_page(
         rehearsals = (
             [] if archived else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
         )
-    context = {"campaigns": rows, "going": campaign_paces, "archived": archived, "archived_count": count}
+    context = {"campaigns": rows, "pace_by_campaign": campaign_paces, "archived": archived, "archived_count": count}
     context |= {"rehearsals": rehearsals}
     return render_page(request, "admin/campaigns.html", context)
 
@@ -134,15 +134,15 @@ async def dashboard_page(
         "design": criterion.design,
         "unit": criterion.design.score_unit(criterion.law),
         "view": view.model_copy(update={"page": items_page.number}),
-        "shown": items_page,
+        "score_table": items_page,
         "unjudged": unjudged,
         "left_over": left_over,
         "alerts": unseen_alerts,
         "people_found": annotators_with_findings,
-        "alert_said": alert_sentence,
-        "changed": changes,
-        "change_said": audit_log.describe_log_line,
-        "changes": audit_log.displayed_changes,
+        "describe_alert": alert_sentence,
+        "changes_since_launch": changes,
+        "describe_change": audit_log.describe_log_line,
+        "changed_values": audit_log.displayed_changes,
         "state": state,
         "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
         "dashes": drawings.EARLY_CURVE_DASHES,
@@ -151,7 +151,7 @@ async def dashboard_page(
         "public_link": link,
         "platforms": platforms_with_pages(),
         "code": qr_code_svg(link),
-        "only_here": base if is_loopback_url(base) else None,
+        "loopback_url": base if is_loopback_url(base) else None,
         "rehearsal": rehearsal,
         "turned_away": turned_away,
         "experiment": arm,

@@ -27,8 +27,14 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
-from app.goals.progress import Progress, counted_items, format_goal_progress, goal_progress
-from app.goals.progress import describe_goal as words_of_goal
+from app.goals.progress import (
+    Progress,
+    counted_items,
+    describe_goal,
+    format_goal_progress,
+    goal_progress,
+    stored_goal_text,
+)
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
@@ -43,7 +49,7 @@ SAMPLED_INTERVALS = 500
 MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
 MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
-UNCERTAINTY_NOTE = "How well the median item was known after so many HITs."
+UNCERTAINTY_NOTE = "Uncertainty of the median item after each HIT."
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,7 @@ def goal_text(snapshot: CampaignSnapshot) -> str:
         return ""
     progress = quick_goal_progress(snapshot)
     sentences = [
-        f"{goal_heading(campaign, progress)}: {words_of_goal(campaign)}.",
+        f"{goal_heading(campaign, progress)}: {describe_goal(campaign)}.",
         f"Now it is {format_goal_progress(campaign, progress)}. {measured_by_text(campaign, progress)}".strip()
         if progress
         else "",
@@ -206,7 +212,7 @@ def goal_text(snapshot: CampaignSnapshot) -> str:
 
 def goal_heading(campaign: Campaign, progress: Progress | None) -> str:
     """Return a heading that says whether the goal is reached, or can no longer be reached."""
-    if campaign.goal_reached == words_of_goal(campaign):
+    if campaign.goal_reached == stored_goal_text(campaign):
         return "Goal reached"
     return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
 
@@ -239,7 +245,7 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments are by people who had judged the same item before: more annotators bring the goal nearer."
+    return "Most judgments repeat an item for the same person. More annotators would bring the goal nearer."
 
 
 def released_items_text(count: int) -> str:
@@ -287,7 +293,7 @@ def interval_coverage_text(share: float, width_factor: float) -> str:
     if not np.isfinite(share):
         return ""
     width = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
-    return f"The posterior intervals are {width}; about {100 * share:.0f} in 100 hold it."
+    return f"The posterior intervals are {width}, and about {100 * share:.0f} % contain it."
 
 
 def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
@@ -295,7 +301,7 @@ def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
     if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # the page's head says so for rehearsals
         return ""
     hits = pluralize(snapshot.hit_count, "HIT")
-    return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}: simulated, not by people."
+    return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}. These answers are not from people."
 
 
 def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
@@ -313,7 +319,7 @@ def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
     return {
         "rate": (f"{rate} before that" if recent and recent[0] else "") if silence_text(snapshot) else rate,
         "left": time_left_text(snapshot),
-        "pace_note": "Last 24 h. The last bar, drawn pale, is still filling.",
+        "pace_note": "Last 24 h. The pale bar is still filling.",
     }
 
 

@@ -34,7 +34,7 @@ ACTION_PHRASES = {
     "items.unmarked": "made a check an item again",
     "items.outputs_imported": "imported outputs of systems",
     "answers.imported": "imported answers",
-    "answers.simulated": "let made-up annotators answer",
+    "answers.simulated": "let simulated annotators answer",
     "answers.replayed": "stored all posteriors again from the same answers",
     "answers.exclude": "excluded",
     "answers.include": "restored",

@@ -21,8 +21,7 @@ class Baseline(Pairwise):
     baseline: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="",
         title="Baseline",
-        description="The id of the item that every other one is compared with. Choose one of middling quality: what "
-        "always wins or always loses tells nothing apart.",
+        description="Id of the item that all others are compared with. Choose one of average quality.",
     )
 
     @property

@@ -22,7 +22,7 @@ class BestWorst(LabelledEndsDesign):
 
     name: ClassVar[str] = "best_worst"
     title: ClassVar[str] = "Best-worst scaling"
-    summary: ClassVar[str] = "Name the best and the worst of four or five items."
+    summary: ClassVar[str] = "Choose the best and the worst of four or five items."
     example: ClassVar[str] = "Which word is the most positive, and which the least?"
     equal_means: ClassVar[EqualMeans] = "unknown"
     items_per_hit: ClassVar[range] = range(4, 6)

@@ -28,7 +28,7 @@ class Categories(Design):
 
     name: ClassVar[str] = "categories"
     title: ClassVar[str] = "Categories"
-    summary: ClassVar[str] = "Choose one of several labels, which have no order."
+    summary: ClassVar[str] = "Choose one of several labels without an order."
     example: ClassVar[str] = "Which sense has the word in this sentence?"
     value_kind: ClassVar[ValueKind] = "classes"
     items_per_hit: ClassVar[range] = range(1, 11)
@@ -41,8 +41,7 @@ class Categories(Design):
         min_length=2,
         max_length=30,
         title="Labels",
-        description="One per line, 2 to 30, in the order in which they are shown. What stands behind a colon and a "
-        "space describes the label, for example: bank: a financial institution.",
+        description="One per line, 2 to 30. A colon starts a description, for example: bank: a financial institution.",
     )
 
     @model_validator(mode="after")
@@ -82,11 +81,9 @@ class Categories(Design):
         """Return the sentence for the first page, with the number of labels."""
         labels = len(self.labels)
         if task.items_per_hit == 1:
-            return Message(
-                "You see one item at a time and choose, of %(labels)d labels, the one that fits best.", labels=labels
-            )
+            return Message("You see one item at a time and choose the best of %(labels)d labels for it.", labels=labels)
         return Message(
-            "You see %(items)d items at a time and choose, of %(labels)d labels, for each the one that fits best.",
+            "You see %(items)d items at a time and choose the best of %(labels)d labels for each.",
             items=task.items_per_hit,
             labels=labels,
         )

@@ -28,8 +28,10 @@ class CriterionSettings(TypedDict):
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]  # where Pydantic looks for it
 
-    name: Annotated[CriterionLabel, Field(title="Name", description="In a word or two, such as: adequacy.")]
-    question: Annotated[QuestionText, Field(title="Question", description="What annotators are asked by it.")]
+    name: Annotated[CriterionLabel, Field(title="Name", description="One or two words, such as adequacy.")]
+    question: Annotated[
+        QuestionText, Field(title="Question", description="What annotators are asked about this criterion.")
+    ]
     low_label: NotRequired[Annotated[CriterionLabel, Field(title="Label at 0", description="Empty: the campaign’s.")]]
     middle_label: NotRequired[
         Annotated[CriterionLabel, Field(title="Label at 50", description="Empty: the campaign’s.")]
@@ -42,7 +44,7 @@ class CriterionSettings(TypedDict):
             dict[str, Any],
             Field(
                 title="Settings of the way of asking",
-                description="Those that differ from the campaign’s, by name, such as the labels of an ordinal scale.",
+                description="Only those that differ from the campaign’s, such as the labels of an ordinal scale.",
             ),
         ]
     ]

@@ -33,7 +33,7 @@ class Magnitude(Design):
 
     name: ClassVar[str] = "magnitude"
     title: ClassVar[str] = "Magnitude"
-    summary: ClassVar[str] = "Give each item a number beside a reference."
+    summary: ClassVar[str] = "Give each item a number compared with a reference."
     example: ClassVar[str] = "How natural is this sentence?"
     value_kind: ClassVar[ValueKind] = "ratio"
     items_per_hit: ClassVar[range] = range(1, 11)
@@ -46,8 +46,7 @@ class Magnitude(Design):
     reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_text)] = Field(
         default="An item of middling quality",
         title="Reference",
-        description="What items are compared with, shown above them: best the text of one item, neither the best nor "
-        "the worst of them.",
+        description="Text that items are compared with. Choose one of average quality.",
     )
     reference_value: Annotated[float, PlainNumber] = Field(
         default=100.0,
@@ -55,7 +54,7 @@ class Magnitude(Design):
         le=1_000_000.0,
         allow_inf_nan=False,
         title="Value of the reference",
-        description="Annotators give an item that is twice as good twice this value. RankME: 100.",
+        description="Annotators give twice this value to an item that is twice as good. RankME: 100.",
     )
 
     @property
@@ -82,10 +81,10 @@ class Magnitude(Design):
         value = self.reference_value_text
         if task.items_per_hit == 1:
             return Message(
-                "You see one item at a time and give it a number, beside a reference that has %(value)s.", value=value
+                "You see one item at a time and give it a number compared with a reference of %(value)s.", value=value
             )
         return Message(
-            "You see %(items)d items at a time and give each a number, beside a reference that has %(value)s.",
+            "You see %(items)d items at a time and give each a number compared with a reference of %(value)s.",
             items=task.items_per_hit,
             value=value,
         )

@@ -33,8 +33,8 @@ class Ordinal(Design):
         min_length=2,
         max_length=11,
         title="Points of the scale",
-        description="Their labels, one per line, from the lowest to the highest: 2 to 11. A line with only a hyphen is "
-        "a point without a label, which is called by its number; the two ends need one.",
+        description="2 to 11 labels, one per line, from lowest to highest. A hyphen stands for a point without a "
+        "label.",
     )
 
     @model_validator(mode="after")

@@ -33,8 +33,7 @@ class Pairwise(OrderDesign):
     submit_on_choice: bool = Field(
         default=False,
         title="Submit on the choice",
-        description="A choice by button or key submits the HIT. Only where people may change their last "
-        "answers: the next page leads back to them.",
+        description="Submit as soon as one is chosen, if people may change their last answers.",
     )
 
     def describe_task(self, task: TaskSettings) -> str:  # noqa: ARG002  (others name the number of items)

@@ -63,8 +63,8 @@ class OrderDesign(PlaceDesign):
 
     ties_allowed: bool = Field(
         default=True,
-        title="Ties allowed",
-        description="Annotators may say that items are about equal. Without ties they have to choose.",
+        title="Allow ties",
+        description="Let annotators say that items are about equal.",
     )
 
     def combine_values(self, values: list[float]) -> list[float]:

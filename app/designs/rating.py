@@ -14,7 +14,7 @@ class Rating(Slider):
 
     name: ClassVar[str] = "rating"
     title: ClassVar[str] = "Rating"
-    summary: ClassVar[str] = "Score one item at a time on a slider, by itself."
+    summary: ClassVar[str] = "Score one item at a time on a slider."
     example: ClassVar[str] = "How fluent is this sentence?"
     items_per_hit: ClassVar[range] = range(1, 11)
     default_items: ClassVar[int] = 1
@@ -26,7 +26,7 @@ class Rating(Slider):
         if task.items_per_hit == 1:
             return Message("You see one item at a time and place it on a scale from “%(low)s” to “%(high)s”.", **ends)
         return Message(
-            "You see %(items)d items at a time and place each, for itself, on a scale from “%(low)s” to “%(high)s”.",
+            "You see %(items)d items at a time and place each by itself on a scale from “%(low)s” to “%(high)s”.",
             items=task.items_per_hit,
             **ends,
         )

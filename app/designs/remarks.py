@@ -23,7 +23,12 @@ COMMENT_PREFIX, FLAG_PREFIX = "comment-", "flag-"  # begin the fields of a form
 FLAG_WITHOUT_REASON = "wrong"  # what a form sends where the list of reasons is empty
 REMARKS_KEY = "remarks"  # what `responses.extra` calls them: by what each is about, its comment and flag
 MAX_COMMENT_CHARS = 500  # characters
-DEFAULT_FLAG_REASONS = ["It is broken or incomplete", "It is offensive", "It tells who somebody is", "Another reason"]
+DEFAULT_FLAG_REASONS = [
+    "It is broken or incomplete",
+    "It is offensive",
+    "It reveals a person’s identity",
+    "Another reason",
+]
 
 
 class RemarkSettings(InputModel):
@@ -31,21 +36,19 @@ class RemarkSettings(InputModel):
 
     comment_on: RemarkTarget = Field(
         default="none", title="Comments", json_schema_extra=EDITABLE,
-        description="What annotators may comment on, in a text that nobody must write: the HIT as a whole, each of its "
-        "items, or both.",
+        description="Let annotators leave an optional comment.",
     )  # fmt: skip
     flag_on: RemarkTarget = Field(
         default="none", title="Flags", json_schema_extra=EDITABLE,
-        description="Of what annotators may say that something is wrong with it, and still answer: the HIT as a whole, "
-        "each of its items, or both. It changes no score.",
+        description="Let annotators report a problem. They still answer.",
     )  # fmt: skip
     flag_reasons: Annotated[list[FlagReason], Field(max_length=20)] = Field(
-        default=DEFAULT_FLAG_REASONS, title="What can be wrong", json_schema_extra=EDITABLE,
-        description="One per line, up to 20; annotators choose one. Empty: they need not say what.",
+        default=DEFAULT_FLAG_REASONS, title="Reasons for a flag", json_schema_extra=EDITABLE,
+        description="One per line, up to 20. Empty: a flag needs no reason.",
     )  # fmt: skip
     flag_people: int = Field(
-        default=2, ge=1, le=1_000, title="People until a flag is an alert", json_schema_extra=EDITABLE,
-        description="Once so many different people have flagged an item, or HITs, an alert says so.",
+        default=2, ge=1, le=1_000, title="Flags that raise an alert", json_schema_extra=EDITABLE,
+        description="Alert me once this many people have flagged the same item.",
     )  # fmt: skip
 
     @field_validator("flag_reasons", mode="before")

@@ -11,19 +11,17 @@ class ValueSchema(BaseModel):
     """Possible values of the items of a HIT."""
 
     kind: ValueKind = Field(
-        description="What a value is: `points`, a positive `ratio` to the reference, the number of one of the "
+        description="The kind of value: `points`, a positive `ratio` to the reference, the number of one of the "
         "`classes` or of the `ordered_classes`, counted from 0, or a place in an `order`; place 1 is the best."
     )
     lowest: float
     highest: float
     classes: list[str] = Field(
-        description="What the classes are called, from number 0 on; empty where there are none. An answer may give a "
+        description="Labels of the classes, from number 0 on; empty if there are none. An answer may give a "
         "class by its number or, as a text, by its label."
     )
-    equal: EqualMeans = Field(
-        description="What equal values say of two items: a `tie`, or that their order is `unknown`."
-    )
-    possible: str = Field(description="The same in words.")
+    equal: EqualMeans = Field(description="The meaning of equal values: a `tie`, or an `unknown` order.")
+    possible: str = Field(description="Possible values in words.")
 
     @classmethod
     def from_design(cls, design: Design) -> Self:

@@ -13,7 +13,7 @@ class Slider(Design):
 
     name: ClassVar[str] = "slider"
     title: ClassVar[str] = "Ranking with scores"
-    summary: ClassVar[str] = "Score a few items on sliders, in each other’s company."
+    summary: ClassVar[str] = "Score several items side by side on sliders."
     example: ClassVar[str] = "How often is this verb used?"
     value_kind: ClassVar[ValueKind] = "points"
     items_per_hit: ClassVar[range] = range(2, 11)
@@ -28,8 +28,8 @@ class Slider(Design):
     def describe_task(self, task: TaskSettings) -> str:
         """Return the sentence for the first page, with the labels of the ends."""
         return Message(
-            "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, in the company "
-            "of the others.",
+            "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, comparing it "
+            "with the others.",
             items=task.items_per_hit,
             low=task.low_label,
             high=task.high_label,

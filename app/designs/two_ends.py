@@ -16,12 +16,12 @@ class LabelledEndsDesign(PlaceDesign):
     best_label: EndLabel = Field(
         default="most",
         title="Label for the best",
-        description="Stands where the best item goes, for example: most fluent.",
+        description="Shown where the best item goes, for example: most fluent.",
     )
     worst_label: EndLabel = Field(
         default="least",
         title="Label for the worst",
-        description="Stands where the worst item goes, for example: least fluent.",
+        description="Shown where the worst item goes, for example: least fluent.",
     )
 
     @field_validator("worst_label")

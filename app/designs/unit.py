@@ -166,8 +166,8 @@ POINTS_UNIT = Unit(
     "score, points",
     "points",
     "density per point",
-    typical_interval_text="Judging by how far annotators differ, the mean score that all annotators would give to such "
-    "an item lies within so many points of the mean so far, up or down, for 95 of 100 items.",
+    typical_interval_text="For 95 % of items, the mean score of all possible annotators lies within this many points "
+    "of the mean so far.",
 )
 RATIO_UNIT = RatioUnit(
     "Ratio",
@@ -175,24 +175,23 @@ RATIO_UNIT = RatioUnit(
     "× the reference",
     "density",
     "mean_ratio",
-    "Judging by how far annotators differ, the mean of all annotators lies between the mean so far divided by this "
-    "factor and multiplied by it, for 95 of 100 items that are about as good as the reference. In a mean a ratio r "
-    "counts as r / (1 + r), so that nobody’s large number outweighs the others.",
+    "For 95 % of items about as good as the reference, the mean of all possible annotators lies between the mean so "
+    "far divided by this factor and multiplied by it. In means, a ratio r counts as r / (1 + r), so that no single "
+    "large number outweighs the others.",
     "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line.",
     "ratio",
     "mean ratio",
 )
 PERCENT_BEATEN_UNIT = Unit(
     "Share",
-    "other items of its HITs that it beats, %",
+    "win rate within its HITs, %",
     "%",
     "density per %",
     "mean_percent_beaten",
-    "The share of the other items in its HITs that an item beats, in 100; a tie, or a pair without an answer, counts "
-    "half. Judging by how far annotators differ, that share among all annotators lies within so many percentage points "
-    "of the share so far, up or down, for 95 of 100 items.",
-    mean_phrase="share of other items that it beats",
-    mean_title="Beaten",
+    "The win rate is the share of the other items in its HITs that an item beats; a tie counts half. For 95 % of "
+    "items, the win rate among all possible annotators lies within this many percentage points of the one so far.",
+    mean_phrase="win rate",
+    mean_title="Win rate",
 )
 LIKELIEST_LABEL_UNIT = Unit(
     "Share", "share of the likeliest label, %", "%", "density per %", score_column="label_percent"
@@ -206,6 +205,5 @@ def order_unit(law: Law) -> Unit:
         f"{law.short_title} score, from the order alone",
         "",
         "density",
-        scale_text="This scale is the law’s own, and items begin at its 50: distances and intervals on it say "
-        "something, and the numbers by themselves do not.",
+        scale_text="Items start at 50 on this law’s own scale. Only distances and intervals on it are meaningful.",
     )

@@ -30,17 +30,16 @@ class UnjudgedSettings(InputModel):
 
     cannot_be_judged: bool = Field(
         default=False, title="Offer “cannot be judged”",
-        description="Annotators may say of an item that it cannot be judged. It then has no score from them.",
+        description="Let annotators say that an item cannot be judged. They then give it no score.",
     )  # fmt: skip
     unjudged_reasons: Annotated[list[UnjudgedReason], Field(max_length=20)] = Field(
         default=DEFAULT_UNJUDGED_REASONS,
         title="Reasons why an item cannot be judged",
-        description="One per line, up to 20; annotators choose one. Empty: they need not say why.",
+        description="One per line, up to 20. Empty: annotators need not give a reason.",
     )
     unjudged_people: int = Field(
-        default=2, ge=1, le=1_000, title="People who give an item up",
-        description="Once so many different people could not judge an item, nobody else is asked about it, and the "
-        "campaign closes without it.",
+        default=2, ge=1, le=1_000, title="People needed to drop an item",
+        description="Drop an item after this many people said it cannot be judged.",
     )  # fmt: skip
 
     @field_validator("unjudged_reasons", mode="before")

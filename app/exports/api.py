@@ -38,7 +38,7 @@ class DisplayedPosteriorSchema(BaseModel):
 
     score: float = Field(description="In the reply's `unit`.")
     standard_deviation: float | None = Field(
-        description=("Of the posterior; null for ratios, whose error is a factor.")
+        description=("Standard error of the posterior; null for ratios, whose error is a factor.")
     )
     low: float
     high: float
@@ -62,7 +62,7 @@ class PosteriorSchema(BaseModel):
         description="Mode of the Beta, mean of the Gaussian, median of the log-normal, where a ratio r is r / (1 + r), "
         "or the share of the likeliest label; 0 to 1 for the bounded laws."
     )
-    variance: float = Field(description="Of the posterior, in squared fractions of the scale.")
+    variance: float = Field(description="Variance of the posterior, in squared fractions of the scale.")
     low: float = Field(description="Lower end of the posterior's central interval, a fraction of the scale.")
     high: float = Field(description="Its upper end.")
     judgments: int
@@ -71,7 +71,7 @@ class PosteriorSchema(BaseModel):
         "the other items of its HIT that it beats. Null without any, and of labels, which have no order."
     )
     standard_error: float | None = Field(
-        description="Of that mean, judging by how far annotators differ; null while no two differ on any item."
+        description="Standard error of that mean, from how far annotators differ; null while no two differ on any item."
     )
     calibrated_low_95: float | None = Field(
         description="Lower end of the calibrated interval, which holds the mean score that all annotators would give, "

@@ -66,18 +66,16 @@ def list_downloads(
         )
         yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
-        "One row for each item that was shown and not answered: annotator, HIT, whether it is open, expired or given "
-        "up, when it was shown and when its lease ends."
+        "One row for each item that was shown but not answered: annotator, HIT, status (open, expired or given up), "
+        "and times."
     )
     yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
-        "One row for each arrival: annotator, the platform's assignment, HITs answered, when they arrived and ended."
+        "One row for each arrival: annotator, the platform’s assignment, HITs answered, and times of arrival and end."
     )
     yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if criterion.campaign.visit_version:
-        contents = (
-            "What each annotator did before the work, such as the version of the consent that they agreed to, and when."
-        )
+        contents = "The steps of each annotator before the first HIT, such as the version of the consent, with times."
         yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if has_remarks:
         contents = "Remarks of annotators on items and HITs: comments, and flags with the chosen reason."

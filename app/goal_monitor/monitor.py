@@ -26,7 +26,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
-from app.goals.progress import Progress, describe_goal, format_goal_progress, goal_progress
+from app.goals.progress import Progress, format_goal_progress, goal_progress, stored_goal_text
 from app.goals.settings import NO_GOAL
 from app.quality.run_rules import scan_annotators
 from app.record.campaign import load_campaign
@@ -75,7 +75,7 @@ async def scan_goal(
         )
         progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))
         settled_change = await release.find_settled_change(connection, campaign, progress)
-    if progress is not None and progress.is_reached and campaign.goal_reached != progress.goal_text:
+    if progress is not None and progress.is_reached and campaign.goal_reached != stored_goal_text(campaign):
         await act_on_reached_goal(engine, campaign, progress, now=now)
     if len(settled_change.items):
         if not await release.store_settled_change(engine, campaign, settled_change):
@@ -94,7 +94,7 @@ def should_scan_goal(campaign: Campaign) -> bool:
     answers may have reached the goal.
     """
     if campaign.status == "finished":
-        return bool(campaign.goal != NO_GOAL and campaign.goal_reached != describe_goal(campaign))
+        return bool(campaign.goal != NO_GOAL and campaign.goal_reached != stored_goal_text(campaign))
     return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
 
 
@@ -115,12 +115,11 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress:
     """Alert the campaign owner, and stop the campaign if they chose that."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
-        parameters = {"campaign": campaign.id, "reached": progress.goal_text} | release.goal_parameters(campaign)
+        reached_goal = stored_goal_text(campaign)
+        parameters = {"campaign": campaign.id, "reached": reached_goal} | release.goal_parameters(campaign)
         if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
             return
-        await raise_alert(
-            connection, campaign.id, "goal", progress.goal_text, about=lowercase_first(progress.goal_text)
-        )
+        await raise_alert(connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text))
         if campaign.when_reached in STOPPING_ACTIONS:
             with suppress(Conflict):  # a person was faster
                 await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
@@ -131,7 +130,7 @@ async def raise_missed_goal(engine: AsyncEngine, campaign: Campaign, progress: P
     advice = "To go on, ask for more judgments per item and reopen the campaign."
     parameters = {
         "campaign": campaign.id,
-        "goal_words": progress.goal_text,
+        "goal_words": stored_goal_text(campaign),
         "about": lowercase_first(progress.goal_text),
         "because": f"At the end it was {format_goal_progress(campaign, progress)}. {advice}",
     }

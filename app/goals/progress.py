@@ -33,7 +33,7 @@ class Progress:
     """How far a campaign is from its goal.
 
     Attributes:
-        goal_text: The goal in words, which identify it.
+        goal_text: The goal in words.
         value: A probability, a share of items, or a correlation, 0 to 1.
         target: The value to reach.
         measured_by: Source of the estimates, see `GoalEstimates`.
@@ -129,7 +129,23 @@ def goal_target(campaign: Campaign) -> float:
 
 
 def describe_goal(campaign: Campaign) -> str:
-    """Return the goal in words. Campaigns store these words as the goal that was reached, so they must not change."""
+    """Return the goal in words."""
+    each_text = " for each item" if campaign.when_reached == RELEASE_ITEMS else ""
+    tolerance_text = f", up to differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
+    certainty_text = f"with {campaign.goal_percent} % probability{each_text}{tolerance_text}"
+    return {
+        "best": f"We know the best {campaign.best_items:,} items {certainty_text}",
+        "threshold": f"We know which items are above {campaign.threshold:g} {certainty_text}",
+        "order": f"We know the ranking {certainty_text}",
+        "intervals": f"{campaign.goal_percent} % of items have intervals of ±{campaign.goal_width:g} points or less",
+        "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",
+    }[campaign.goal]
+
+
+def stored_goal_text(campaign: Campaign) -> str:
+    """Return the text that campaigns and alerts store for a goal that was reached. It identifies the goal, so it must
+    not change; pages show `describe_goal`.
+    """
     tolerance_text = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     each_text = " for each" if campaign.when_reached == RELEASE_ITEMS else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}"

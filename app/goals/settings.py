@@ -16,10 +16,10 @@ RELEASE_ITEMS: WhenReached = "release"
 SCALE_ANSWER_KINDS = ("points", "ordered_classes")
 
 GOAL_TITLES: dict[Goal, str] = {
-    "none": "None: ask for all judgments wanted",
-    "best": "The best items are settled",
-    "threshold": "It is settled which items are above the threshold",
-    "order": "The order is settled, for example of systems",
+    "none": "None: collect all judgments wanted",
+    "best": "We know the best items",
+    "threshold": "We know which items are above the threshold",
+    "order": "The ranking is clear, for example of systems",
     "intervals": "Items have narrow intervals",
     "halves": "Two halves of the answers agree",
 }
@@ -27,12 +27,12 @@ WHEN_REACHED_TITLES: dict[WhenReached, str] = {
     "tell": "Only tell me",
     "pause": "Pause the campaign",
     "finish": "Finish the campaign",
-    "release": "Stop asking about items as they settle",
+    "release": "Item by item: stop asking about each item once it is settled",
 }
 # The selection rule that takes the fewest judgments for a goal.
 BEST_RULE_FOR_GOAL: dict[Goal, str] = {"best": "best", "threshold": "threshold"}
 # Measured by `python -m benchmarks.stopping`.
-FEWER_JUDGMENTS_HINT = "takes a third to a half of the judgments that other rules take"
+FEWER_JUDGMENTS_HINT = "needs a third to a half of the judgments that other rules need"
 # Goals that each item can settle by itself.
 GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")
 
@@ -42,20 +42,15 @@ class GoalSettings(InputModel):
 
     goal: Goal = Field(
         default=NO_GOAL, title="Goal", json_schema_extra=EDITABLE,
-        description="What you want to know before the campaign may stop. The campaign's page shows how near the goal "
-        "is, and the campaign can stop by itself; it also ends when every item has the judgments wanted. Only for "
-        "answers on a scale. For the best items or a threshold, the selection rule of the same name "
-        f"{FEWER_JUDGMENTS_HINT}, in simulations.",
+        description="When do you have enough data? Only for answers on a scale.",
     )  # fmt: skip
     goal_percent: int = Field(
         default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=EDITABLE,
-        description="The probability with which the best, the sides or the order must be right. For narrow intervals: "
-        "how many items in a hundred must have one.",
+        description="Probability that the result is right. For narrow intervals: share of items that must have one.",
     )  # fmt: skip
     goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
         default=5, title="Differences that do not matter (points)", json_schema_extra=EDITABLE,
-        description="Items this close to each other, or to the threshold, may change places. With 0 the campaign may "
-        "never stop asking about two items that are alike.",
+        description="Items this close to each other, or to the threshold, may change places.",
     )  # fmt: skip
     goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
         default=10, title="Narrow intervals (± points)", json_schema_extra=EDITABLE,
@@ -63,16 +58,11 @@ class GoalSettings(InputModel):
     )  # fmt: skip
     goal_correlation: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] = Field(
         default=0.9, title="Agreement of halves", json_schema_extra=EDITABLE,
-        description="Only for halves that agree: Spearman’s correlation between the means of two random halves of the "
-        "answers.",
+        description="Only for agreement of halves: Spearman’s correlation of the means of two random halves.",
     )  # fmt: skip
     when_reached: WhenReached = Field(
         default="tell", title="When the goal is reached", json_schema_extra=EDITABLE,
-        description="HITs that are open then can still be answered. If you continue, the campaign does not stop for "
-        "this goal again. With the best items, a threshold or narrow intervals, items can settle one by one: the "
-        "campaign asks about the others until they settle too or have all judgments, and “how sure” applies to each "
-        "item. In simulations narrow intervals took a sixth fewer judgments this way, and two fifths fewer where some "
-        "items are harder.",
+        description="Open HITs can still be answered. “Item by item” stops asking about each item once it is settled.",
     )  # fmt: skip
 
 

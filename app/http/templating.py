@@ -83,8 +83,8 @@ def language_globals(language: str) -> dict[str, Any]:
         "language": language,
         "direction": text_direction(language),
         "ngettext": partial(translate_plural, language),
-        "refused": lambda refusal: translate_refusal(language, refusal.code, refusal.message),
-        "said": partial(translate, language),
+        "translate_refusal": lambda refusal: translate_refusal(language, refusal.code, refusal.message),
+        "translate_text": partial(translate, language),
         "decimal": partial(format_localized_number, language=language),
         "money": partial(format_money, language=language),
         "script_words": partial(script_translations_json, language),
@@ -183,7 +183,7 @@ english_environment.filters |= {
     "formulas": mark_formulas,
     "plural": pluralize,
     "noun": item_noun,
-    "written": format_with_places,
+    "with_places": format_with_places,
     "minus": use_minus_sign,
 }
 english_environment.globals |= {

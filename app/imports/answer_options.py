@@ -20,13 +20,15 @@ class AnswerFileOptions(BaseModel):
     item_column: OptionalColumnName = Field(
         "", description="The column with the item: its id, or its text. `Input.text*` stands for Input.text1, 2, ..."
     )
-    value_column: OptionalColumnName = Field("", description="The column with what was answered. `Answer.q*` as above.")
-    annotator_column: OptionalColumnName = Field("", description="The column that says who answered.")
+    value_column: OptionalColumnName = Field(
+        "", description="The column with the answer. `Answer.q*` stands for Answer.q1, 2, ..."
+    )
+    annotator_column: OptionalColumnName = Field("", description="The column with the annotator.")
     hit_column: OptionalColumnName = Field(
-        "", description="The column that tells HITs apart; `-` if each row is a HIT."
+        "", description="The column that identifies the HIT; `-` if each row is a HIT."
     )
     issued_at_column: OptionalColumnName = Field(
-        "", description="The column with the time at which the HIT was handed out; `-` for none."
+        "", description="The column with the time when the HIT was issued; `-` for none."
     )
     submitted_at_column: OptionalColumnName = Field(
         "", description="The column with the time of the answer; `-` for none."
@@ -41,13 +43,15 @@ class AnswerFileOptions(BaseModel):
     not_applicable_column: OptionalColumnName = Field(
         "", description="The column that is true where an item cannot be judged."
     )
-    reason_column: OptionalColumnName = Field("", description="The column that says why an item cannot be judged.")
+    reason_column: OptionalColumnName = Field(
+        "", description="The column with the reason why an item cannot be judged."
+    )
     decimal: DecimalMark = Field(
         "", description="How decimals are written: point or comma. Empty: as the file shows; refused if it does not."
     )
     date_order: DateOrder = Field(
         "",
-        description="What comes first in dates such as 1/2/2026: day_first or month_first. Empty: as the file shows; "
+        description="The order of dates such as 1/2/2026: day_first or month_first. Empty: as the file shows; "
         "refused if it does not.",
     )
     time_zone: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
@@ -60,7 +64,7 @@ class AnswerFileOptions(BaseModel):
         "", description="Whether quotation marks enclose cells or are part of the text. Empty: as the file shows."
     )
     rejected: Literal["leave_out", "count"] = Field(
-        "leave_out", description="What becomes of results with the AssignmentStatus Rejected: leave_out or count."
+        "leave_out", description="Treatment of results with the AssignmentStatus Rejected: leave_out or count."
     )
 
     @property

@@ -72,7 +72,7 @@ class ColumnMeaning(NamedTuple):
         if self.is_used:
             return f"{names}: {self.description}."
         if self.name == PRIORS_MEANING:
-            return f"{names} could be {self.description}, and were not used as that. {HOW_TO_USE_PRIORS}"
+            return f"{names} could be {self.description}, but were not used. {HOW_TO_USE_PRIORS}"
         return f"{names}: not used as {self.description}, as you chose."
 
 
@@ -236,11 +236,11 @@ def item_column_meanings(
     meanings = []
     parameter_names = law.family.parameter_names
     if set(parameter_names) <= set(columns):
-        description = "the prior that each item begins with"
+        description = "the prior of each item"
         meanings.append(ColumnMeaning(PRIORS_MEANING, parameter_names, description, mapping.priors))
     if CHECKS_MEANING in columns:
         names = tuple(name for name in CHECK_COLUMNS if name in columns)
-        description = f"gold or attention items, and what is expected of them ({pluralize(check_count, 'row')})"
+        description = f"gold or attention items and their expected answers ({pluralize(check_count, 'row')})"
         meanings.append(ColumnMeaning(CHECKS_MEANING, names, description, CHECKS_MEANING not in mapping.ignored))
     for kind, column in zip(SourceAndReference._fields, (content.source, content.reference), strict=True):
         if column and column in columns:

@@ -80,7 +80,7 @@ class ItemImportReceipt(BaseModel):
     lines: int = Field(0, description="Lines of the file, blank ones included.")
     checks: int = Field(0, description="Gold and attention items among the rows, which are no items.")
     with_prior: int = Field(0, description="Items that begin with a prior of their own.")
-    notes: list[str] = Field(default=[], description="How the file was read, and what its columns were taken for.")
+    notes: list[str] = Field(default=[], description="How the file was read, and how its columns are used.")
 
     def sentences(self, noun: str = "item") -> list[str]:
         """Return the receipt in sentences."""

@@ -34,7 +34,7 @@ def problem_with_link(content: Content, file: NamedFile) -> MediaProblem | None:
         return None
     name = shorten_echo(file.name)
     if content.links:
-        return MediaProblem("media_link_refused", f"“{name}” is no https:// address.")
+        return MediaProblem("media_link_refused", f"“{name}” is not an https:// address.")
     message = f"“{name}” is on another server. Put it into the zip, or allow links to media in the settings."
     return MediaProblem("media_link_refused", message)
 

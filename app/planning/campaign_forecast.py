@@ -70,8 +70,8 @@ class CampaignForecast:
             if self.goal_forecast.ran_out.mean() > 1 / 2:
                 return "The annotators run out before the goal is reached."
             return (
-                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments of each item. Choose a goal that "
-                "asks for less, or the selection rule that suits it, or find more annotators."
+                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments of each item. Choose an easier "
+                "goal or the selection rule that suits it, or find more annotators."
             )
         most = f"{high:,.0f}" if high != float("inf") else "many more"
         return f"About {pluralize(round(middle), 'more judgment')} ({low:,.0f} to {most})"
@@ -109,7 +109,7 @@ class CampaignForecast:
         if high <= judgments_left:
             return ""
         judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each item"
-        advice = "Ask for more judgments of each item, or choose a goal that asks for less."
+        advice = "Collect more judgments per item, or choose an easier goal."
         if not judgments_left:
             return f"This campaign has {judgments}, as many as it asks for, and has not reached its goal. {advice}"
         chance = "will hardly have reached" if middle > judgments_left else "may not have reached"
@@ -149,10 +149,10 @@ class CampaignForecast:
         """How long the goal takes, as a sentence; empty where that is unknown."""
         if self.hours_to_goal is None:
             return ""
-        duration = f"About {pace.format_hours(self.hours_to_goal)} by the clock"
+        duration = f"About {pace.format_hours(self.hours_to_goal)}"
         if self.hits_per_hour:
-            return f"{duration}, at the present pace of {pluralize(round(self.hits_per_hour), 'HIT')} an hour."
-        return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at a time."
+            return f"{duration}, at the current pace of {pluralize(round(self.hits_per_hour), 'HIT')} per hour."
+        return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property
     def chance_curve(self) -> dict[str, Any]:

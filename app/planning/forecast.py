@@ -150,15 +150,15 @@ def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecas
         return ""
     if not is_forecast_measured_by_law(campaign, evidence):
         return (
-            f"With more than {MAX_ITEMS_MEASURED_BY_LAW} items, simulated campaigns measure the goal by plain means, "
-            f"and this campaign by the scores of {evidence.law.short_title}: if some annotators answer at random, it "
-            "may need far fewer judgments."
+            f"With more than {MAX_ITEMS_MEASURED_BY_LAW} items, the plan measures the goal by plain means, but this "
+            f"campaign by the scores of {evidence.law.short_title}. If some annotators answer at random, it may need "
+            "far fewer judgments."
         )
     if np.isfinite(goal_forecast.judgments_needed).all():
         return ""
     return (
-        "A second judgment by the same person adds little, so with more annotators the goal may take fewer judgments, "
-        "and be reached where it is not here."
+        "With more annotators the goal may need fewer judgments, because a second judgment by the same person adds "
+        "little."
     )
 
 
@@ -229,7 +229,7 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
         with_goal = replace(campaign, goal="intervals", when_reached="tell")  # possible wherever any goal is
         if reason := goal_refusal_reason(with_goal, campaign.design, has_criteria=campaign.has_criteria):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
-        advice = "Choose one in its settings, under “What is asked next, and when enough is known”."
+        advice = "Choose one in its settings, under “Goal and selection”."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import items first.", code="no_items")

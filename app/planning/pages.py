@@ -52,23 +52,24 @@ async def show_forecast(
         has_pace = bool(await forecast.load_current_pace(connection, campaign, now=now))
     context = {
         "campaign": campaign,
-        "likes": crowd_names,
+        "crowds": crowd_names,
         "like": like or forecast.DEFAULT_POPULATION,
         "at_once": at_once,
-        "paced": has_pace,
+        "has_pace": has_pace,
     }
     context |= {
         "annotators": annotators,
-        "most_people": MAX_ANNOTATORS_INPUT,
-        "most_at_once": MAX_CONCURRENT_ANNOTATORS,
+        "max_annotators": MAX_ANNOTATORS_INPUT,
+        "max_at_once": MAX_CONCURRENT_ANNOTATORS,
     }
     try:
         forecast.refuse_unless_forecastable(campaign)
     except Conflict as problem:
-        return render_page(request, "admin/forecast.html", context | {"refusal": problem.message, "why": problem.code})
+        context |= {"refusal": problem.message, "refusal_code": problem.code}
+        return render_page(request, "admin/forecast.html", context)
     context |= {
         "goal": describe_goal(campaign),
-        "how_long": forecast.forecast_time_text(campaign),
+        "planning_time": forecast.forecast_time_text(campaign),
         "runs": forecast.DEFAULT_FORECAST_RUNS,
     }
     context["advice"] = hints.advice_on_rule(campaign)
@@ -100,7 +101,7 @@ async def show_forecast(
 
 def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
     """Return the crowds that the form of a forecast offers: their names, by the value that the form sends."""
-    crowd_names = {name: f"published translations, {name.removeprefix('mlqe-')}" for name in POPULATIONS}
+    crowd_names = {name: f"raters of published translations ({name.removeprefix('mlqe-')})" for name in POPULATIONS}
     return crowd_names | {
         other.slug: other.name for other in campaigns if other.status != "draft" and other.slug != slug
     }
@@ -109,11 +110,11 @@ def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
 def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | None]:
     """Parse the numbers of annotators at a time, and in all if it is given. Raises `Invalid`."""
     total = (
-        parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Annotators in all", ", or be left empty")
+        parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Total annotators", ", or be left empty")
         if annotators
         else None
     )
-    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
+    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "At the same time"), total
 
 
 def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:

@@ -108,7 +108,7 @@ def annotator_total(campaign: Campaign, tally: Tally, chosen_count: int | None) 
             else max(DEFAULT_ANNOTATORS_IN_TOTAL, chao1_estimate(hits_done)),
         )
     if chosen_count < minimum:
-        message = f"Too few annotators: {reason}. Enter {minimum:,} or more in all, or leave the number empty."
+        message = f"Too few annotators: {reason}. Enter {minimum:,} or more, or leave the number empty."
         raise Invalid(message, code="too_few_annotators")
     return chosen_count
 
@@ -117,14 +117,11 @@ def explain_annotator_total(campaign: Campaign, tally: Tally, annotator_count: i
     """Explain in a sentence where the number of annotators comes from."""
     answered = len(hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:
-        return f"This is for {pluralize(annotator_count, 'annotator')} in all."
+        return f"Planned for {pluralize(annotator_count, 'annotator')}."
     so_far = (
-        f"{answered:,} {'has' if answered == 1 else 'have'} answered so far" if answered else "nobody has answered yet"
+        f"{answered:,} {'has' if answered == 1 else 'have'} answered so far" if answered else "no one has answered yet"
     )
-    return (
-        f"The plan assumes {pluralize(annotator_count, 'annotator')} in all; {so_far}. "
-        "If you know how many will come, enter the number."
-    )
+    return f"Assumes {pluralize(annotator_count, 'annotator')}; {so_far}. Enter the number if you know it."
 
 
 def minimum_annotators(campaign: Campaign, tally: Tally) -> tuple[int, str]:

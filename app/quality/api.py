@@ -275,7 +275,7 @@ class FindingOfRule(BaseModel):
     rule: str
     action: str = Field(description="warn, hold or exclude.")
     seen: dict[str, float] = Field(description="Measured numbers by name.")
-    said: str = Field(description="The same as a sentence for people.")
+    said: str = Field(description="The finding as a sentence for people.")
     found_at: datetime
     barred: str | None = Field(description="The annotator's state now: held, excluded, or null.")
 

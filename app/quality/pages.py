@@ -50,13 +50,15 @@ async def annotators_page(
     comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
-        "lines": await annotators.list_annotator_lines(connection, campaign, median_seconds=medians, **list_options),
-        "compared": comparison,
-        "learned": comparison.has_reliability,
-        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "annotator_rows": await annotators.list_annotator_lines(
+            connection, campaign, median_seconds=medians, **list_options
+        ),
+        "comparisons": comparison,
+        "has_reliability": comparison.has_reliability,
+        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,
-        "rising": rising,
+        "is_ascending": rising,
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
@@ -83,16 +85,16 @@ async def annotator_page(
     )
     context = {
         "campaign": campaign,
-        "line": line,
-        "compared": await comparisons.load_newest(connection, campaign),
-        "behind": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "annotator": line,
+        "comparisons": await comparisons.load_newest(connection, campaign),
+        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
         "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
-        "words_of": ACTIONS_IN_LOG,
+        "verb_by_action": ACTIONS_IN_LOG,
         "checks": await listings.list_check_answers_of_annotator(connection, campaign, annotator_id),
-        "longest": MAX_REASON_CHARACTERS,
+        "max_reason_length": MAX_REASON_CHARACTERS,
         "page": page,
     }
     return render_page(request, "admin/annotator.html", context)
@@ -148,11 +150,11 @@ async def checks_page(request: Request, connection: Transaction, slug: str) -> H
     context = {
         "campaign": campaign,
         "findings": await listings.list_findings(connection, campaign.id),
-        "most": listings.MAX_FINDINGS_SHOWN,
-        "title_of": listings.rule_title,
+        "max_findings": listings.MAX_FINDINGS_SHOWN,
+        "rule_title": listings.rule_title,
         "checks": await listings.list_check_lines(connection, campaign),
         "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
-        "reach": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
-        "too_few": "" if silent else await too_few_annotators_notice(connection, campaign.id),
+        "reach_by_rule": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
+        "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
     }
     return render_page(request, "admin/checks.html", context)

@@ -123,10 +123,10 @@ def rule_reach(
     design, law = campaign.design, campaign.law
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):
-        return RuleReach("", "This rule does not apply to this kind of answers.")
+        return RuleReach("", "This rule does not apply to this way of asking.")
     if rule.name == "at_random" and not law.layout:
         return RuleReach("", f"The update law {law.name} does not estimate who answers at random.")
-    starts_at = f"From {pluralize(requirement.count, requirement.unit)} of one person"
+    starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:
         starts_at += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
     starts_at += "."
@@ -164,7 +164,7 @@ def failed_checks_hint(
     reasons = (
         [too_few_checks_reason(need, name, workload) for name, need in requirements.items()] if checks_percent else []
     )
-    return " ".join([f"A rule finds no one before {needed} of one person.", *filter(None, reasons)])
+    return " ".join([f"Rules flag no one before {needed} by one person.", *filter(None, reasons)])
 
 
 def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:

@@ -30,29 +30,26 @@ class QualitySettings(InputModel):
 
     quality_preset: QualityPreset = Field(
         default="watch", title="Rules on annotators", json_schema_extra=EDITABLE,
-        description="watch: rules only warn you of annotators who seem careless. strict: rules hold them, so that they "
-        "get no more HITs until you release them. off: no rule runs.",
+        description="What happens when a rule finds someone who seems careless.",
     )  # fmt: skip
     quality_rules: Annotated[list[RuleLine], Field(max_length=100)] = Field(
-        default=[], title="Rules that differ", json_schema_extra=EDITABLE,
-        description="Optional, one per line: what a rule does (nothing, warn, hold, exclude) or one of its thresholds, "
-        f"such as {RULE_LINE_EXAMPLE}.",
+        default=[], title="Custom rules", json_schema_extra=EDITABLE,
+        description="One per line: an action (nothing, warn, hold, exclude) or a threshold, such as "
+        f"{RULE_LINE_EXAMPLE}.",
     )  # fmt: skip
     false_alarms: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
         default=DEFAULT_FALSE_ALARMS_PER_1000, title="False alarms (per 1,000)", json_schema_extra=EDITABLE,
-        description="How many of a thousand careful annotators each rule may find by mistake, however often it "
-        "looks. With fewer, rules need more answers.",
+        description="Acceptable false alarms per 1,000 careful people and rule. Fewer need more answers.",
     )  # fmt: skip
 
     checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(
         default=None, title="HITs with a check (%)", json_schema_extra=EDITABLE,
-        description="How many of a hundred HITs show a gold or attention item, at random places. Empty: none.",
+        description="Share of HITs that contain a gold or attention item. Empty: none.",
     )  # fmt: skip
 
     gold_feedback: bool = Field(
         default=False, title="Show the expected answer of gold items", json_schema_extra=EDITABLE,
-        description="After an answer with a gold item, annotators read the expected answer. They learn from it, and "
-        "know from then on that such items exist. Attention items are never revealed.",
+        description="Tell annotators the expected answer after a gold item.",
     )  # fmt: skip
 
     @field_validator("quality_rules", mode="before")

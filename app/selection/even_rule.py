@@ -183,7 +183,7 @@ def even_hit_sizes(count: int, items_per_hit: int) -> list[int]:
 
 EVEN_RULE = EvenRule(
     "scores",
-    "Whole scale: all items as often as each other, beside others like them",
+    "Whole scale: ask about all items equally often, next to similar ones",
     needs_ordered_scores=True,
     arrange=arrange_by_judgments,
     reason=FEWEST_JUDGMENTS,

@@ -294,7 +294,7 @@ class AlgorithmOne:
     """
 
     name: str = "easl"
-    title: str = "Algorithm 1: the least certain item leads, with companions of good match quality"
+    title: str = "Algorithm 1: start with the least certain item and add well-matched ones"
     reads_labels: bool = False
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False

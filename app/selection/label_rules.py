@@ -204,9 +204,9 @@ class LabelRule(AlgorithmOne):
         return LabelIndex(values, settings, measure=self.measure, states=states, reason=self.name)
 
 
-ENTROPY_RULE = LabelRule("entropy", "Entropy: the item whose label is least certain", measure=label_entropy)
+ENTROPY_RULE = LabelRule("entropy", "Entropy: ask about the item whose label is least certain", measure=label_entropy)
 INFORMATION_RULE = LabelRule(
     "information",
-    "Information: the item about which one more label is most informative",
+    "Information: ask about the item for which one more label is most informative",
     measure=expected_label_information,
 )

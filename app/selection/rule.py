@@ -1,4 +1,4 @@
-"""The interface of a rule of selection: it draws the items of the next HIT, or of all HITs of an iteration.
+"""The interface of a selection rule: it draws the items of the next HIT, or of all HITs of an iteration.
 
 The schedule, one HIT at a time or an iteration at once, is a separate setting.
 """
@@ -191,7 +191,7 @@ class Index(Protocol):
 
 
 class Rule(Protocol):
-    """A rule of selection.
+    """A selection rule.
 
     Attributes:
         name: The key in the registry, stored with a campaign.

@@ -131,7 +131,7 @@ def arrange_by_neighbours(
 
 SYSTEMS_RULE = AlgorithmOne(
     "systems",
-    "Neighbours: the two systems that are hardest to tell apart come next",
+    "Neighbours: compare the two systems that are hardest to tell apart",
     needs_ordered_scores=True,
     for_systems_only=True,
     arrange=arrange_by_neighbours,

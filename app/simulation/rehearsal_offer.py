@@ -95,15 +95,17 @@ def minimum_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[
         )
     if not campaign.segment_count and not campaign.repeat_items:
         minimums_with_reasons.append(
-            (judgments_per_item, f"each item wants {pluralize(judgments_per_item, 'judgment')} by different people")
+            (judgments_per_item, f"each item needs {pluralize(judgments_per_item, 'judgment')} by different people")
         )
     elif not campaign.segment_count and campaign.goal != NO_GOAL:
         minimums_with_reasons.append(
-            (judgments_per_item, "a second judgment by the same annotator brings its goal hardly nearer")
+            (judgments_per_item, "a second judgment by the same annotator hardly helps its goal")
         )
     fewest, reason = max(minimums_with_reasons)
     advice = (
-        "Choose more" if fewest <= MAX_REHEARSAL_ANNOTATORS else f"A rehearsal has {MAX_REHEARSAL_ANNOTATORS} at most"
+        "Choose more"
+        if fewest <= MAX_REHEARSAL_ANNOTATORS
+        else f"A rehearsal can have at most {MAX_REHEARSAL_ANNOTATORS}"
     )
     return fewest, f"Fewer than {fewest:,} annotators may be too few: {reason}. {advice}."
 

@@ -189,7 +189,7 @@ async def test_whoever_forgot_the_password_sets_a_new_one_with_a_link_alone_and_
     await set_password(researcher)
     async with came_by_link(app, await a_link_for(app)) as me:
         page = (await me.get(ACCOUNT)).text
-        assert "without the one you forgot" in page
+        assert "without the old one" in page
         assert 'name="current"' not in page
         assert (await set_password(me, "another password")).status_code == 303
         assert (await set_password(me, "a third password")).status_code == 422  # now there is one to show

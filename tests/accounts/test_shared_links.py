@@ -58,7 +58,7 @@ async def test_a_visitor_reads_the_goal_and_the_page_of_its_plan_and_hears_of_no
     await opened(engine, client, campaign)
     for part in ("", "/plan"):
         page = (await client.get(f"/admin/campaigns/{campaign.slug}{part}")).text
-        assert "The best 2 are settled" in page
+        assert "We know the best 2 items" in page
         assert f'href="/admin/campaigns/{campaign.slug}/plan"' in page
         assert 'method="post"' not in page
         assert "/edit" not in page

@@ -315,4 +315,4 @@ async def test_a_campaign_with_an_address_of_an_earlier_version_is_read_without_
     address = f"/admin/campaigns/{campaign.slug}"
     for page in ("", "/alerts", "/edit"):
         assert (await researcher.get(address + page)).status_code == 200
-    assert "it is no address that mails can go to" in (await researcher.get(f"{address}/alerts")).text
+    assert "it is not a valid mail address" in (await researcher.get(f"{address}/alerts")).text

@@ -93,7 +93,7 @@ def test_each_measure_has_decimals_of_its_own():
 
 def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
     lines = easel("analyse", judged, "--method", "mean").output.splitlines()
-    assert lines[0].startswith("Mean (points, 0 to 100). All judgments count alike")
+    assert lines[0].startswith("Mean (points, 0 to 100). All judgments count equally")
     (head,) = (number for number, line in enumerate(lines) if line.startswith("Id"))
     assert lines[head].split()[:3] == ["Id", "Item", "Judgments"]
     assert lines[head + 1].split()[:5] == ["v0", "verb", "0", "3", "10.0"]

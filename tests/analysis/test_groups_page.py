@@ -42,7 +42,7 @@ async def test_the_page_offers_groups_and_shows_one_alone(campaign, researcher):
     assert "job 1" not in html  # what people wrote themselves may say who they are
     html = (await researcher.get(address, params={"group": "language=en"})).text
     assert '<option value="language=en" selected>' in html
-    assert "from the answers of one group of annotators alone" in html
+    assert "only the answers of this group of annotators" in html
     assert f"{address}/groups?group=language%3Den" in html
     table = (await researcher.get(f"{address}/tables/annotators.csv", params={"group": "language=en"})).text
     assert [row.split(",")[1] for row in table.splitlines()[1:]] == ["A1", "A3"]

@@ -224,11 +224,11 @@ async def test_systems_are_compared_where_items_name_them(engine, researcher):
     html = (await researcher.get(address(campaign, "/graded_response"), headers=FETCH)).text
     table = html.partition('id="graded_response-table"')[2].partition('<div class="table-part"')[0]
     assert table.count('<th scope="row">') == 3
-    assert '<option value="">the system compared most</option><option>A</option>' in html
+    assert '<option value="">the most compared system</option><option>A</option>' in html
     chosen = (await researcher.get(address(campaign, "/graded_response?baseline=B"), headers=FETCH)).text
     assert "<option selected>B</option>" in chosen
     unknown = (await researcher.get(address(campaign, "/graded_response?baseline=Z"), headers=FETCH)).text
-    assert "Take the system compared most as baseline" in unknown
+    assert "Use the most compared system as baseline" in unknown
 
 
 async def test_a_note_that_holds_for_several_tables_of_a_part_is_said_once(engine, researcher):
@@ -279,7 +279,7 @@ async def test_before_the_first_answer_the_page_says_so(researcher, campaign):
 
 async def test_a_draft_says_when_its_analysis_appears(engine, researcher):
     draft = await running(engine, launched=False, name="Draft")
-    assert "appears once people have answered" in (await researcher.get(address(draft))).text
+    assert "appears after the first answers" in (await researcher.get(address(draft))).text
 
 
 async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(researcher, campaign):

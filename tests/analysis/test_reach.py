@@ -283,7 +283,7 @@ def test_ordered_labels_are_points_by_their_place_and_say_so():
 def test_scores_read_as_an_order_say_what_a_tie_is():
     close = replace(crowd(), parameters=LawParameters(tie_margin=0.05))
     words = [apply_score_method(SCORE_METHODS["elo"], made).notes[0] for made in (crowd(), close)]
-    start = "Answers were read as an order: of two items the one with the higher score is preferred; "
+    start = "Answers were read as preferences: the item with the higher score is preferred, and "
     assert words == [f"{start}equal scores are a tie.", f"{start}scores up to 5 points apart are a tie."]
 
 

@@ -147,8 +147,8 @@ def test_agreement_begins_with_what_its_figures_say_together():
     alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
     assert found.verdict == (
         f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
-        f"{alpha['low']:.2f} to {alpha['high']:.2f}); the order from as many judgments again would correlate "
-        f"{again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}). As many judgments again would give a ranking that "
+        f"correlates {again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
     )
 
 
@@ -167,7 +167,7 @@ def test_annotators_who_turn_the_scale_around_disagree():
 def test_agreement_without_an_interval_is_given_as_a_figure_alone():
     truth = {k: 9.0 * k for k in range(12)}
     said = verdict(answers([(0, truth), (1, truth)]))
-    assert said.startswith("There is no interval to tell agreement from chance: Krippendorff’s alpha is 1.00;")
+    assert said.startswith("There is no interval to tell agreement from chance: Krippendorff’s alpha is 1.00.")
 
 
 def test_judgments_that_are_all_the_same_have_no_agreement_beyond_chance():

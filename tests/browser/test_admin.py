@@ -363,7 +363,7 @@ async def test_a_file_that_changes_after_it_was_chosen_must_be_chosen_again(ente
     words.write_text("id,word\nw1,bank\nw2,river\n")
     os.utime(words, (0, 0))  # Chromium compares whole seconds
     await page.get_by_role("button", name="Import 1 item").click()
-    await page.get_by_text("The file was changed or moved after it was chosen").wait_for()
+    await page.get_by_text("The file was changed or moved after you chose it").wait_for()
     await page.get_by_label("File", exact=True).set_input_files(words)
     await page.get_by_role("button", name="Import 2 items").click()
     await page.wait_for_url("**/items?done=imported")
@@ -373,7 +373,7 @@ async def test_a_file_is_looked_at_and_then_imported_without_javascript(enter: E
     page = await enter(java_script_enabled=False)
     await create(page, "Looked at without scripts")
     await page.get_by_label("File", exact=True).set_input_files(FILE)
-    await page.get_by_role("button", name="Look at the rows").click()
+    await page.get_by_role("button", name="Preview").click()
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("gloss")
     await page.get_by_role("button", name="Import items").click()
@@ -396,7 +396,7 @@ async def test_an_open_page_says_when_the_crowd_of_a_rehearsal_is_gone(
         f"INSERT INTO crowds (campaign_id, described, led_until) VALUES (:campaign, '{{}}', {led_until})"
     )
     await page.goto(f"{copy.origin}/admin/campaigns/{copy.row.slug}")
-    gone = page.get_by_role("heading", name="The made-up crowd is gone")
+    gone = page.get_by_role("heading", name="The simulated annotators stopped")
     await expect(gone).to_be_hidden()
     await copy.execute("UPDATE crowds SET led_until = now() - interval '1 second' WHERE campaign_id = :campaign")
     await gone.wait_for()
@@ -410,18 +410,18 @@ async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Calla
     page = await enter()
     running = await task([f"verb {k}" for k in range(10)], name="Rehearsed", judgments_per_item=4)
     await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}")
-    await page.get_by_text("Who answers").click()
+    await page.get_by_text("12 simulated annotators, some noise").click()
     assert await violations(page) == ""
-    await page.get_by_label("Made-up annotators").fill("3")
+    await page.get_by_label("Simulated annotators").fill("3")
     await page.get_by_role("button", name="Rehearse", exact=True).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed (rehearsal)")
     await expect(page.get_by_text("40 of 40")).to_be_visible()
-    await expect(page.get_by_text("All answers here are made up")).to_be_visible()
+    await expect(page.get_by_text("All answers here are simulated")).to_be_visible()
     assert await violations(page) == ""
     await page.goto(f"{running.origin}/admin")
     assert await violations(page) == ""
     await page.get_by_role("button", name="Remove Rehearsed (rehearsal)").click()
-    await page.get_by_text("The rehearsal was removed").wait_for()
+    await page.get_by_text("Rehearsal removed").wait_for()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed")
 
 
@@ -520,7 +520,7 @@ async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, tas
         ).to_be_visible()
         await expect(shown.locator("legend")).to_have_text("How loud?")
     await page.locator("input[value=pairwise]").check()
-    await page.get_by_role("checkbox", name="Ties allowed").uncheck()
+    await page.get_by_role("checkbox", name="Allow ties").uncheck()
     await expect(shown.get_by_text("about equal")).to_have_count(0)
     await shown.get_by_role("radio").first.check()
     await shown.get_by_role("button", name="Submit and next").click()
@@ -685,7 +685,7 @@ async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
     design = page.get_by_role("group", name="Way of asking")
-    rule = page.get_by_label("Rule of selection", exact=True)
+    rule = page.get_by_label("Selection rule", exact=True)
     share = page.get_by_label("Implied pairs asked anyway (%)")
     await page.locator("summary", has_text="Lease").click()
     await design.get_by_label("Categories").check()
@@ -703,7 +703,7 @@ async def test_who_chooses_a_goal_is_offered_the_rule_that_suits_it_and_it_chang
 ) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    rule = page.get_by_label("Rule of selection", exact=True)
+    rule = page.get_by_label("Selection rule", exact=True)
     offer = page.get_by_text("suits this goal").locator("visible=true")
     await expect(offer).to_have_count(0)
     await page.get_by_label("Goal", exact=True).select_option("best")
@@ -720,9 +720,9 @@ async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     campaign = await task()
     page = await enter()
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
-    await page.get_by_role("link", name="People and their links").click()
+    await page.get_by_role("link", name="Personal links").click()
     await page.get_by_label("Or names and mail addresses").fill("Ann\nbea@example.org")
-    await page.get_by_role("button", name="Make links").click()
+    await page.get_by_role("button", name="Create links").click()
     await expect(page.get_by_text("2 people have a link, 0 of them used.")).to_be_visible()
     await nothing_at_any_width(page)
     if folder := os.environ.get("EASEL_PICTURES"):

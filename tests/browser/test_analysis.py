@@ -122,7 +122,7 @@ async def test_a_coefficient_is_a_line_that_says_more_when_asked(judged: Any, st
 async def test_the_classes_chosen_are_those_of_agreement_too(judged: Any, study: Any) -> None:
     page = await study(judged)
     await page.evaluate("window.annotators = document.querySelector('#annotators')")
-    await page.get_by_label("Cut the scale into").select_option("5")
+    await page.get_by_label("Divide the scale into").select_option("5")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 5 classes")
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
@@ -147,7 +147,7 @@ async def test_other_methods_change_the_scores_alone_and_the_address(judged: Any
 
 async def test_back_shows_what_was_shown_before(judged: Any, study: Any) -> None:
     page = await study(judged)
-    await page.get_by_label("Cut the scale into").select_option("3")
+    await page.get_by_label("Divide the scale into").select_option("3")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
     await page.go_back()
@@ -170,7 +170,7 @@ async def test_a_press_on_a_head_sorts_and_keeps_the_focus(judged: Any, study: A
 
 async def test_choices_in_one_part_stay_when_another_changes(judged: Any, study: Any) -> None:
     page = await study(judged)
-    await page.get_by_label("Cut the scale into").select_option("4")
+    await page.get_by_label("Divide the scale into").select_option("4")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
     await page.locator("#scores").get_by_role("searchbox").fill("ABI")
@@ -247,7 +247,7 @@ async def test_an_answer_that_is_late_changes_nothing(judged: Any, study: Any) -
 
     await page.route("**/analysis/labels?classes=3*", wait)
     for classes in ("3", "4"):
-        await page.get_by_label("Cut the scale into").select_option(classes)
+        await page.get_by_label("Divide the scale into").select_option(classes)
         await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
     async with page.expect_response("**/analysis/labels?classes=3*"):
@@ -274,7 +274,7 @@ async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -
     await page.locator("#scores-table thead").get_by_role("link", name="Item").click()
     await expect(page.locator("#scores-table tbody th").first).to_have_text("abide")
     await page.get_by_role("link", name="Labels").click()
-    await page.get_by_label("Cut the scale into").select_option("5")
+    await page.get_by_label("Divide the scale into").select_option("5")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
     await page.get_by_role("link", name="Scores").click()

@@ -193,6 +193,6 @@ async def test_a_campaign_of_labels_is_watched_without_a_word_of_points(task, vi
     await expect(watcher.locator("[data-counts=classes] tr").nth(1)).to_have_text("shore 1", use_inner_text=True)
     await expect(watcher.get_by_role("row", name=text).get_by_text("shore")).to_be_visible()
     await watcher.get_by_role("link", name=text).click()
-    await expect(watcher.get_by_text("Expected: of all annotators")).to_be_visible()
+    await expect(watcher.get_by_text("Expected is the share of all annotators")).to_be_visible()
     await expect(watcher.get_by_text("share of the likeliest label, %").first).to_be_visible()
     assert await violations(watcher) == ""

@@ -156,7 +156,7 @@ async def test_bars_are_read_by_pointing_at_them(watch: Any, asked: Any) -> None
 async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_tables(watch: Any, task: Any) -> None:
     campaign = await task(judgments_per_item=9, items_per_hit=10)  # so that every HIT shows every item
     page = await watch(campaign, "?item=1")
-    await expect(page.locator("#item")).to_contain_text("Not judged yet; the curve is its prior")
+    await expect(page.locator("#item")).to_contain_text("Not judged yet. The curve is the prior")
     for _ in range(4):
         await answered(campaign, [40.0 + 2.0 * k for k in range(10)])
     await expect(page.locator('[data-word="hits"]')).to_have_text("4 HITs")
@@ -176,7 +176,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
         )
     )
     page = await watch(campaign, f"?item={judged.number}")
-    moments = page.get_by_role("region", name="The posterior as it came about").locator("tbody tr td:first-child")
+    moments = page.get_by_role("region", name="The posterior over time").locator("tbody tr td:first-child")
     await expect(moments).to_have_text(["1 judgment", f"{judged.judgments} judgments, now"])
 
 
@@ -194,7 +194,7 @@ WRITTEN = """() => {
 }"""
 FAST = """async () => {
     window.written.length = 0;
-    const { bars } = await import("/static/charts.js");
+    const { bars } = await import("/static/admin/charts.js");
     const place = document.querySelector('[data-plot="pace"]').cloneNode(false);
     document.querySelector('[data-plot="pace"]').after(place);
     const chart = { begin: 1767603600, width: 3600, heights: [98765, 12000, 50000], time: true };
@@ -340,4 +340,4 @@ async def test_what_cannot_be_judged_is_listed_as_it_is_said(asked: Any, watch: 
     assert await violations(page) == ""
     item = page.locator("#unjudged tbody a").first
     await item.click()
-    await expect(page.get_by_role("region", name="Who could not judge it")).to_contain_text("It is broken")
+    await expect(page.get_by_role("region", name="Annotators who could not judge it")).to_contain_text("It is broken")

@@ -43,7 +43,7 @@ async def test_after_so_many_minutes_a_line_reminds_of_a_break_until_it_is_put_a
     await expect(line).to_be_hidden()
     await page.clock.fast_forward("02:00")
     await expect(line).to_be_visible()
-    await page.get_by_role("button", name="Go on").click()
+    await page.get_by_role("button", name="Continue").click()
     await expect(line).to_be_hidden()
     await page.clock.fast_forward("21:00")
     await expect(line).to_be_visible()

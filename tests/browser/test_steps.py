@@ -138,7 +138,7 @@ async def test_training_and_qualification_by_keyboard(page: Page, task: Any) -> 
     await expect(page.get_by_text("Training, set 1 of 1.")).to_be_visible()
     await is_good(page, "training")
     wrong, right = "✗ Not as expected", "✓ As expected"  # said by words and a sign, not by a colour alone
-    for scores, button, verdict in ((("90", "10"), "Try this set again", wrong), (("10", "90"), "Go on", right)):
+    for scores, button, verdict in ((("90", "10"), "Try this set again", wrong), (("10", "90"), "Continue", right)):
         await answer(page, scores)
         await page.get_by_role("button", name="Check").press("Enter")
         await expect(page.get_by_role("button", name=button)).to_be_visible()

@@ -24,7 +24,7 @@ async def test_an_encoding_is_chosen_by_its_sample_and_priors_by_a_box(enter: En
     await page.get_by_label("Windows-1252: Grüße aus Köln.").check()
     await expect(page.get_by_role("cell", name="Grüße aus Köln.")).to_be_visible()
     await expect(page.get_by_label("Encoding")).to_have_value("windows-1252")
-    priors = page.get_by_label("alpha and beta: the prior that each item begins with")
+    priors = page.get_by_label("alpha and beta: the prior of each item")
     await expect(priors).not_to_be_checked()
     assert await violations(page) == ""
     await priors.check()
@@ -34,7 +34,7 @@ async def test_an_encoding_is_chosen_by_its_sample_and_priors_by_a_box(enter: En
     await page.wait_for_url("**/items?done=imported")
     receipt = page.locator(".notice").filter(has_text="Imported 3 items.")
     await expect(receipt).to_contain_text("Read as Windows-1252.")
-    await expect(receipt).to_contain_text("“alpha” and “beta”: the prior that each item begins with.")
+    await expect(receipt).to_contain_text("“alpha” and “beta”: the prior of each item.")
     assert await violations(page) == ""
 
 

@@ -90,7 +90,7 @@ def test_every_setting_is_asked_once():
 def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_wanted():
     asked = form.build_form_sections(form.new_campaign_form_values())[1].basic_fields
     assert [question.name for question in asked][:2] == ["judgments_per_item", "repeat_items"]
-    assert "one person may then give several of an item's judgments" in asked[1].description
+    assert "judge an item again" in asked[1].description
 
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
@@ -216,7 +216,7 @@ async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):
 async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_and_not_changed(researcher):
     address = await launched(researcher)
     page = (await researcher.get(f"{address}/edit")).text
-    assert "can be read but no longer changed" in page
+    assert "The launch fixed these settings" in page
     asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
     assert set(asked) == {"csrf", *SETTINGS_EDITABLE_AFTER_LAUNCH}
     response = await researcher.post(
@@ -260,10 +260,10 @@ async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(research
     assert f'action="{address}/launch"' not in (await researcher.get(f"{address}/items")).text
     page = (await researcher.get(f"{address}/launch/confirm")).text
     assert f'action="{address}/launch"' in page
-    assert "6 items with 10 judgments each are 60 judgments" in page
-    assert "Fixed from then on" in page
+    assert "6 items with 10 judgments each make 60 judgments" in page
+    assert "Can’t be changed later" in page
     assert f"{address}/try/hit" in page  # a HIT to try
-    assert "the rule of selection (easl);" in page
+    assert "the selection rule (easl);" in page
     assert "/plan" not in page
 
 
@@ -271,10 +271,10 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
     address = await create(researcher, goal="best", best_items="3", rule="threshold", when_reached="pause")
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/launch/confirm")).text
-    assert "the rule of selection (threshold), how many items are the best (3), the threshold (50);" in page
-    assert "Goal: The best 3 are settled" in page
-    assert "the campaign pauses. In any case the campaign ends once each item has its 10 judgments." in page
-    assert f'<a href="{address}/plan">Plan</a> tells how many' in page
+    assert "the selection rule (threshold), how many items are the best (3), the threshold (50);" in page
+    assert "Goal: We know the best 3 items" in page
+    assert "the campaign pauses. In any case it ends once each item has 10 judgments." in page
+    assert f'<a href="{address}/plan">Plan</a> estimates how many' in page
     assert "“best” suits this goal" in page
 
 
@@ -356,23 +356,23 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
 
 async def test_a_campaign_that_takes_no_answers_asks_nobody_to_share_its_link(researcher):
     address = await launched(researcher)
-    assert "They press Start" in (await researcher.get(address)).text
+    assert "They click Start" in (await researcher.get(address)).text
     await researcher.post(f"{address}/pause")
     for archived in (False, True):
         for part in ("", "/share"):
             page = (await researcher.get(f"{address}{part}")).text
-            assert "Its links tell people" in page or "its links tell people" in page, part
-            assert "They press Start" not in page, part
+            assert "Its links ask people" in page or "its links ask people" in page, part
+            assert "They click Start" not in page, part
             assert ("and archived" in page) == archived, part
         await researcher.post(f"{address}/archive")
 
 
 async def test_a_form_that_came_back_does_not_say_that_nothing_is_filled_in(researcher):
     new = "/admin/campaigns/new"
-    assert "Nothing is filled in" in (await researcher.get(new)).text
+    assert "already filled in" in (await researcher.get(new)).text
     refused = await researcher.post(new, data=FORM | {"judgments_per_item": "0"})
     assert refused.status_code == 422
-    assert "Nothing is filled in" not in refused.text
+    assert "already filled in" not in refused.text
 
 
 async def test_the_completion_code_can_be_set_after_the_launch(researcher):
@@ -400,7 +400,7 @@ async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also
     address = await launched(researcher)
     page = await researcher.post(f"{address}/after-launch", data={"goal": "nope", "rule": "nope"})
     assert page.status_code == 422
-    said = page.text.partition("Nothing was saved yet. Please look at these fields")[2].partition("</ul>")[0]
+    said = page.text.partition("Nothing was saved yet. Please correct these fields")[2].partition("</ul>")[0]
     assert re.findall("#([a-z_]+)", said) == ["goal", "rule"]
     assert [page.text.count(f' id="{name}"') for name in ("goal", "rule")] == [1, 1]
     assert "<dd>nope" not in page.text
@@ -433,7 +433,7 @@ async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(rese
 async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_pages_say(researcher):
     address = await create(researcher)
     await upload(researcher, address)
-    assert "pays for, now or later" in (await researcher.get(f"{address}/launch/confirm")).text
+    assert "before people arrive" in (await researcher.get(f"{address}/launch/confirm")).text
     await researcher.post(f"{address}/launch")
     assert "edit#hits_per_annotator" in (await researcher.get(f"{address}/share")).text
     assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/edit")).text
@@ -626,7 +626,7 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
 async def test_the_page_shows_a_file_that_can_be_imported_as_it_stands(researcher):
     address = await launched(researcher, items_per_hit="2")
     page = (await researcher.get(f"{address}/items")).text
-    assert "<code>value</code>, which here is between 0 and 100" in page
+    assert "<code>value</code>: between 0 and 100" in page
     (shown,) = re.findall(r'<pre class="example">(.+?)</pre>', page, re.DOTALL)
     assert shown == "hit,annotator,item,value\nh1,Ann,1,67\nh1,Ann,2,33\n"
     reply = await researcher.post(f"{address}/responses", files={"file": ("r.csv", shown)})
@@ -660,9 +660,9 @@ async def test_the_page_says_how_many_scores_of_the_results_were_na(researcher):
 
 async def test_beside_the_import_a_finished_campaign_warns_that_its_scores_will_move(researcher):
     address = await launched(researcher)
-    assert "move its scores" not in (await researcher.get(f"{address}/items")).text
+    assert "still change its scores" not in (await researcher.get(f"{address}/items")).text
     await researcher.post(f"{address}/finish")
-    assert "they move its scores" in (await researcher.get(f"{address}/items")).text
+    assert "still change its scores" in (await researcher.get(f"{address}/items")).text
 
 
 async def test_our_script_is_told_how_far_the_import_of_results_is(researcher):

@@ -137,5 +137,5 @@ async def test_points_of_an_ordinal_scale_have_scores_and_the_panel_names_them(e
     assert "Match quality" in html
     panel = html.partition('id="item-title"')[2]
     assert counts(html, 'id="item-title"')["shore: a river’s"] == ["2"]
-    answers = panel.partition("Who said what")[2]
+    answers = panel.partition("Answers")[2]
     assert re.findall(r'<td class="words">([^<]*)</td>', answers) == ["row", "shore: a river’s", "shore: a river’s"]

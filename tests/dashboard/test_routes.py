@@ -55,7 +55,7 @@ async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
     made_up = await annotator(engine, campaign, platform="simulation")
     await submit(engine, made_up, await hit_of(engine, made_up))
     page = (await researcher.get(address(campaign))).text
-    assert "easel simulate answered 1 of 1 HIT: simulated, not by people." in page
+    assert "easel simulate answered 1 of 1 HIT. These answers are not from people." in page
 
 
 async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):
@@ -78,14 +78,14 @@ async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
     page = (await researcher.get(address(campaign))).text
-    assert "before anybody answered" in page
+    assert "finished without answers" in page
     assert "Share this link" not in page
 
 
 async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
     draft = await running(engine, launched=False, name="Draft")
     page = (await researcher.get(address(draft))).text
-    assert "12 items, 3 judgments each: 36 judgments, which is about 8 HITs of 5 items" in page
+    assert "12 items, 3 judgments each: 36 judgments, about 8 HITs of 5 items" in page
     assert f'href="{address(draft)}/launch/confirm"' in page
 
 
@@ -165,14 +165,14 @@ async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_
         seen = [18.0 * item + 3 * who for item in hit.items]
         await submit(engine, people[who], hit, scores=seen if who else at_random)
     page = (await researcher.get(address(campaign, "?item=v2"))).text
-    table = page.partition('aria-label="Who said what"')[2].partition("</table>")[0]
+    table = page.partition('aria-label="Answers"')[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>(?:<[^>]*>)?([^<]*)", row) for row in table.split("<tr>")[2:]]
     weights, corrected = (np.array([float(row[column]) for row in rows]) for column in (2, 3))
     assert [len(rows), rows[0][0].strip(), rows[7][0].strip()] == [24, "A8", "A1"]
     assert weights[7] < 0.7 < weights[0] <= 1
     score = float(page.partition("Line: mode ")[2].partition(". ")[0])
     assert weights @ corrected / weights.sum() == pytest.approx(score, abs=0.3)  # they are shown to two digits
-    assert f"The weighted mean of the corrected scores is {score:.1f}:" in page
+    assert f"The weighted mean of the corrected scores is {score:.1f}." in page
 
 
 async def test_where_all_count_alike_no_weights_are_shown(engine, researcher, campaign):
@@ -188,7 +188,7 @@ async def test_what_nobody_judged_says_so_quietly(engine, researcher, campaign):
 
 
 async def test_a_dot_beside_its_line_is_explained_where_there_is_one(engine, researcher, campaign):
-    words = "A dot can be outside its thin line"
+    words = "A dot can lie outside its thin line"
     assert words not in (await researcher.get(address(campaign))).text
     hit = await answered(engine, campaign)  # 0 and 100 are among the scores
     assert words in (await researcher.get(address(campaign))).text
@@ -197,7 +197,7 @@ async def test_a_dot_beside_its_line_is_explained_where_there_is_one(engine, res
 
 
 async def test_an_item_nobody_scored_says_so(researcher, campaign):
-    assert "Not judged yet; the curve is its prior" in (await researcher.get(address(campaign, "?item=v3"))).text
+    assert "Not judged yet. The curve is the prior" in (await researcher.get(address(campaign, "?item=v3"))).text
 
 
 async def test_an_unbounded_law_draws_a_normal_curve_beyond_the_scale(engine, researcher):

@@ -50,7 +50,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
-    told = "The posterior intervals are 2.9 times as wide; about 100 in 100 hold it."
+    told = "The posterior intervals are 2.9 times as wide, and about 100 % contain it."
     assert after.figures["words"]["held"] == told
 
 
@@ -120,7 +120,7 @@ async def test_made_up_answers_are_marked_beside_those_of_people(engine):
         assert (await state_of(engine, campaign)).figures["words"]["made_up"] == ""
         await submit(engine, person, await hit_of(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
-    assert words["made_up"] == "easel simulate answered 1 of 2 HITs: simulated, not by people."
+    assert words["made_up"] == "easel simulate answered 1 of 2 HITs. These answers are not from people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):
@@ -148,9 +148,10 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
-        interval_coverage_text(0.62, 0.43) == "The posterior intervals are 0.4 times as wide; about 62 in 100 hold it."
+        interval_coverage_text(0.62, 0.43)
+        == "The posterior intervals are 0.4 times as wide, and about 62 % contain it."
     )
-    assert interval_coverage_text(0.95, 1.04) == "The posterior intervals are about as wide; about 95 in 100 hold it."
+    assert interval_coverage_text(0.95, 1.04) == "The posterior intervals are about as wide, and about 95 % contain it."
     assert interval_coverage_text(np.nan, np.nan) == ""
 
 

@@ -38,7 +38,7 @@ async def answered(engine, design):
 async def test_the_panel_tells_answers_as_they_were_given(engine, researcher, design):
     campaign = await answered(engine, design)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v0")).text
-    answers = html.partition('aria-label="Who said what"')[2].partition("</table>")[0]
+    answers = html.partition('aria-label="Answers"')[2].partition("</table>")[0]
     assert [unescape(words) for words in re.findall(r'<td class="words">([^<]*)</td>', answers)] == GIVEN[design][1]
 
 
@@ -56,7 +56,7 @@ async def test_a_thick_line_is_drawn_where_it_is_in_the_unit_of_the_axis(engine,
         campaign = await answered(engine, design)
         html = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
         assert ('class="calibrated"' in html) == drawn
-        assert ("Beaten, %" in html) != drawn
+        assert ("Win rate, %" in html) != drawn
 
 
 async def rows_of(engine, campaign):

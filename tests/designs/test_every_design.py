@@ -160,17 +160,17 @@ class Controls(HTMLParser):
 
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
-    fields = {"drawn": plain_items(texts), "draft": {}, "typed": {}, "send": "Submit", "preview": False}
+    fields = {"rendered": plain_items(texts), "draft": {}, "entered_fields": {}, "send": "Submit", "preview": False}
     campaign = SimpleNamespace(design=design, items_per_hit=len(items), **CAMPAIGN)
     asked = [SimpleNamespace(name="", field_prefix="", **CAMPAIGN)]
-    fields |= {"campaign": campaign, "design": design, "asked": asked}
+    fields |= {"campaign": campaign, "design": design, "criterion_forms": asked}
     return PAGES.get_template("_hit.html").render(fields | context)
 
 
 def test_its_page_draws_what_items_are_and_what_stands_beside_them(design, items):
     rows = [ItemTexts("**Bold** ![](a.png)", f"from {item}.", "for all") for item in items]
     drawn = Content("markdown", source="s", reference="r").render_items(rows, {"a.png": "/media/1"})
-    page = shown(design, items, drawn=drawn)
+    page = shown(design, items, rendered=drawn)
     for part in ("<strong>Bold</strong>", 'src="/media/1"', 'name="broken"'):
         assert page.count(part) == len(items)
     assert [page.count(f"from {item}.") for item in items] == [1] * len(items)
@@ -213,7 +213,7 @@ def test_what_its_page_asks_is_what_it_reads(design, items, end):
 
 def test_what_was_entered_before_a_refusal_is_shown_again(design, items):
     typed = filled(shown(design, items), -1)
-    again = Controls(shown(design, items, typed=typed)).found
+    again = Controls(shown(design, items, entered_fields=typed)).found
     for name, inputs in again.items():
         kept = [one["value"] for one in inputs if one["type"] != "radio" or "checked" in one]
         assert kept == [typed[name]]

@@ -144,7 +144,7 @@ def test_what_is_usual():
     assert settings.design_settings == {"reference": "An item of middling quality", "reference_value": 100.0}
     campaign = SimpleNamespace(items_per_hit=3)
     assert Magnitude(reference_value=10).describe_task(campaign) == (
-        "You see 3 items at a time and give each a number, beside a reference that has 10."
+        "You see 3 items at a time and give each a number compared with a reference of 10."
     )
 
 

@@ -15,7 +15,7 @@ LABELS = {"low_label": "not at all", "high_label": "perfectly"}
     ("items", "said"),
     [
         (1, "You see one item at a time and place it on a scale from “not at all” to “perfectly”."),
-        (4, "You see 4 items at a time and place each, for itself, on a scale from “not at all” to “perfectly”."),
+        (4, "You see 4 items at a time and place each by itself on a scale from “not at all” to “perfectly”."),
     ],
 )
 def test_annotators_are_told_whether_items_come_alone(items, said):

@@ -311,7 +311,7 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
         "Ten verbs",
     ):
         assert words in page
-    assert "made up" not in page
+    assert "simulated" not in page
     assert "Too few answers" not in page
     for name in ("spearman", "pearson", "histograms"):
         assert f"(verbs-{name}.svg)" in page

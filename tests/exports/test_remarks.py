@@ -81,7 +81,7 @@ async def test_what_is_looked_for_is_found(engine, researcher, query, found):
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks", params=query)).text
     table = html.partition('class="log"')[2]
     assert table.count("<tr>") == (found + 1 if found else 0)
-    assert ("Nothing was found." in html) == (not found)
+    assert ("Nothing found." in html) == (not found)
 
 
 async def test_a_page_has_so_many_lines_and_no_more(engine, researcher):
@@ -135,7 +135,10 @@ async def test_a_campaign_that_never_asked_has_no_such_column_and_one_that_did_k
     }
     assert "hit_comment" not in columns[silent.slug]
     assert "flag,comment,hit_flag,hit_comment" in columns[asked.slug]
-    assert "Annotators are not asked for any." in (await researcher.get(f"/admin/campaigns/{silent.slug}/remarks")).text
+    assert (
+        "Annotators cannot comment on or flag anything."
+        in (await researcher.get(f"/admin/campaigns/{silent.slug}/remarks")).text
+    )
     assert "Too long." in (await researcher.get(f"/admin/campaigns/{asked.slug}/remarks")).text
 
 
@@ -155,5 +158,5 @@ async def test_who_is_excluded_is_marked_and_flags_nothing(engine, researcher):
         await decisions.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
     await execute(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
-    assert "left out" in html
-    assert "What was flagged" not in html
+    assert ">excluded<" in html
+    assert "Flagged items" not in html

@@ -14,7 +14,7 @@ from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
 from app.goal_monitor.monitor import scan_goal
-from app.goals.progress import Progress, counted_items, describe_goal, goal_progress
+from app.goals.progress import Progress, counted_items, goal_progress, stored_goal_text
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
@@ -53,8 +53,8 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
     await answered(engine, campaign, 6)
     seen = await scan_goal(engine, campaign.id, now=NOW)
     now = await status_of(engine, campaign)
-    assert (now.status, now.goal_reached) == (status, describe_goal(campaign))
-    assert ("goal", "the best 2 are settled but for differences of 10 points, with 95 % probability") in [
+    assert (now.status, now.goal_reached) == (status, stored_goal_text(campaign))
+    assert ("goal", "we know the best 2 items with 95 % probability, up to differences of 10 points") in [
         tuple(row) for row in await alerts(engine)
     ]
     assert seen is not None
@@ -129,11 +129,11 @@ async def test_where_items_have_left_and_all_others_are_best_ones_the_lowest_is_
 async def test_the_page_says_how_near_the_goal_is(engine, researcher):
     campaign = await running(engine, items=10, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert "The best 2 are settled but for differences of 10 points, with 95 % probability. Now it is 0 %." in page
+    assert "We know the best 2 items with 95 % probability, up to differences of 10 points. Now it is 0 %." in page
     await answered(engine, campaign, 6)
     await scan_goal(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert "Goal reached: The best 2 are settled" in page
+    assert "Goal reached: We know the best 2 items" in page
 
 
 @pytest.mark.parametrize("people", [1, 4])
@@ -145,14 +145,14 @@ async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answ
         for _ in range(4 // people):
             await submit(engine, assignment, await hit_of(engine, assignment))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert ("more annotators bring the goal nearer" in page) is (people == 1)
+    assert ("More annotators would bring the goal nearer" in page) is (people == 1)
 
 
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
     campaign = await running(engine, items=10, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert "Goal not reached: The best 2 are settled" in page
+    assert "Goal not reached: We know the best 2 items" in page
 
 
 @pytest.mark.parametrize(("when_reached", "share"), [("tell", 18), ("release", 0)])
@@ -165,7 +165,7 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     finished, missed = await alerts(engine)
     assert (finished.kind, missed.kind) == ("finished", "missed")
     assert alert_sentence(*missed).startswith(
-        "The goal was not reached: it is settled who is above 50, with 95 % probability"
+        "The goal was not reached: we know which items are above 50 with 95 % probability"
     )
     async with engine.connect() as connection:
         because = await connection.scalar(text("SELECT because FROM alerts WHERE kind = 'missed'"))
@@ -229,7 +229,7 @@ async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
     campaign = await running(engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish}))
     await answered(engine, campaign, 6)
     await scan_goal(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == describe_goal(campaign)
+    assert (await status_of(engine, campaign)).goal_reached == stored_goal_text(campaign)
     assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
 
 
@@ -283,4 +283,4 @@ async def test_every_goal_is_reached_once_annotators_who_nearly_agree_have_answe
     assert (await status_of(engine, campaign)).goal_reached is None
     await answered(engine, campaign, 6)
     await scan_goal(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == describe_goal(campaign)
+    assert (await status_of(engine, campaign)).goal_reached == stored_goal_text(campaign)

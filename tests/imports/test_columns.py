@@ -58,7 +58,7 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
     campaign = await draft(engine)
     done = await import_file(engine, campaign, PRIORS, priors=True)
     assert (done.imported, done.with_prior) == (2, 2)
-    assert "“alpha” and “beta”: the prior that each item begins with." in done.notes
+    assert "“alpha” and “beta”: the prior of each item." in done.notes
     async with engine.connect() as connection:
         said = await describe_own_priors(connection, campaign.id)
     assert said is not None
@@ -97,7 +97,7 @@ async def test_checks_are_told_and_can_be_declined(engine):
     campaign = await draft(engine)
     done = await import_file(engine, campaign, CHECKED)
     assert (done.imported, done.checks, done.rows, done.lines) == (2, 1, 3, 4)
-    told = "“check” and “expected”: gold or attention items, and what is expected of them (1 row)."
+    told = "“check” and “expected”: gold or attention items and their expected answers (1 row)."
     assert told in done.notes
     plain = await import_file(engine, campaign, CHECKED, ignored=frozenset({"check"}), replace=True)
     assert (plain.imported, plain.checks) == (3, 0)

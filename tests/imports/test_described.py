@@ -63,9 +63,9 @@ def test_checks_are_counted_and_those_that_nobody_can_meet_are_told():
     assert (described(content).row_count, described(content).checks, problems(content)) == (2, 1, [])
     assert [row.text for row in described(content).first_rows] == ["x", "y"]
     assert problems(content + "h,z,gold,400\ni,z,silver,1\ng,z,gold,7\n") == [
-        ("of checks whose expected answer is impossible", 1, [4]),
-        ("with something else than gold or attention in the column “check”", 1, [5]),
-        ("with an id of a row above", 1, [6]),
+        ("with an impossible expected answer", 1, [4]),
+        ("with a value other than gold or attention in the column “check”", 1, [5]),
+        ("with a duplicate id", 1, [6]),
     ]
 
 
@@ -73,13 +73,13 @@ def test_all_that_is_wrong_is_told_with_its_lines():
     content = "id,text\na,x\n,x\na,x\nold,x\nb,\nc,\nlong,x\n".replace("long", "l" * 201)
     assert problems(content, taken={"old"}) == [
         ("without an id", 1, [3]),
-        ("with an id of a row above", 1, [4]),
-        ("with an id that the campaign has already", 1, [5]),
-        ("with nothing to show to annotators", 2, [6, 7]),
+        ("with a duplicate id", 1, [4]),
+        ("with an id that the campaign already has", 1, [5]),
+        ("with nothing to show", 2, [6, 7]),
         ("with an id that is too long", 1, [8]),
     ]
     many = "id,text\n" + "a,x\n" * 50
-    assert problems(many) == [("with an id of a row above", 49, list(range(3, 3 + MAX_LINES_PER_PROBLEM)))]
+    assert problems(many) == [("with a duplicate id", 49, list(range(3, 3 + MAX_LINES_PER_PROBLEM)))]
 
 
 @pytest.mark.parametrize("content", ["id,text\na,x\na,y\n", "id,text\n,x\n", "id,text,alpha,beta\na,x,0,1\n"])

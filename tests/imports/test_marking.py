@@ -40,7 +40,7 @@ async def test_an_item_becomes_a_check_and_no_number_is_left_out(researcher, eng
     assert [(row[0], row[1]) for row in await items_of(engine)] == [(0, "v0"), (1, "v2"), (2, "v3")]
     assert await value(engine, "SELECT has_checks FROM campaigns")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items?done=marked")).text
-    assert "The item is a check now" in page
+    assert "Marked as a check" in page
     assert '<option value="v1"' not in page
 
 
@@ -48,7 +48,7 @@ async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, 
     before = await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'")
     await mark(researcher, campaign)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
-    assert re.search(r'name="item" value="v1"><button class="quiet" aria-label="Make v1 an item again">', page)
+    assert re.search(r'name="item" value="v1"><button class="quiet" aria-label="Use v1 as an item again">', page)
     reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1"})
     assert reply.status_code == 303, reply.text
     assert (await items_of(engine))[-1] == (3, "v1", [3.0, 3.0])
@@ -84,7 +84,7 @@ async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
     address = f"/admin/campaigns/{campaign.slug}"
     assert (await researcher.post(f"{address}/items/unmark", data={"item": "v1"})).status_code == 409
     assert 'id="mark"' not in (await researcher.get(f"{address}/items")).text
-    assert "Make it an item" not in (await researcher.get(f"{address}/checks")).text
+    assert "Use as item" not in (await researcher.get(f"{address}/checks")).text
 
 
 async def test_marking_items_is_proposed_before_the_launch_alone(researcher, engine):
@@ -94,7 +94,7 @@ async def test_marking_items_is_proposed_before_the_launch_alone(researcher, eng
     assert "Mark items as checks</a>" in (await researcher.get(f"{address}/launch/confirm")).text
     await lead(engine, campaign, "launch")
     shared = (await researcher.get(f"{address}/share")).text
-    assert "there is none. <a" in shared
+    assert "but there are no checks. <a" in shared
     assert "Mark items" not in shared
 
 

@@ -14,9 +14,7 @@ async def test_a_table_of_systems_is_told_before_it_is_imported(researcher):
     assert "below its source and reference" in page.text
     assert "Column that annotators see" not in page.text
     wrong = await researcher.post(f"{address}/items/preview", files={"file": ("a.csv", CSV + "ape,s0,again,,\n")})
-    assert "with an output of a row above, for the same segment: line 26" in " ".join(
-        wrong.text.replace("</b>", "").split()
-    )
+    assert "with a duplicate output for a segment: line 26" in " ".join(wrong.text.replace("</b>", "").split())
 
 
 async def test_systems_are_imported_from_the_page_and_shown_by_segment(researcher):

@@ -248,7 +248,7 @@ def test_spearman_and_brown_step_the_correlation_of_halves_up_and_it_is_said():
     plain = score_agreement.split_half_reliability(*table, rng=rng())
     stepped = score_agreement.split_half_reliability(*table, spearman_brown=True, rng=rng())
     assert stepped.value == pytest.approx(2 * plain.value / (1 + plain.value), abs=1e-12)
-    assert "half the judgments" in plain.sentence
+    assert "half of the judgments" in plain.sentence
     assert "Spearman and Brown" in stepped.sentence
 
 

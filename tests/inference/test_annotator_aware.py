@@ -333,7 +333,7 @@ def test_one_annotator_gets_plain_scores_and_nothing_is_said_of_them():
     assert np.isnan(found.score[2])
     assert np.isnan(found.standard_error[2])
     assert found.notes[0] == "1 of 3 items have no judgment and no score."
-    assert "nobody to compare them with" in found.notes[1]
+    assert "no one to compare them with" in found.notes[1]
 
 
 def test_one_judgment_each_tells_no_standard_error():
@@ -348,7 +348,7 @@ def test_when_all_say_the_same_the_scores_are_that():
     assert found.score == pytest.approx(np.full(6, 0.4))
     assert found.standard_error == pytest.approx(np.zeros(6), abs=1e-9)
     assert found.trust == 0
-    assert "it takes plain means" in found.notes[-1]
+    assert "it uses plain means" in found.notes[-1]
 
 
 def test_groups_that_share_no_items_are_scored_side_by_side():

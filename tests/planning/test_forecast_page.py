@@ -11,7 +11,7 @@ import pytest
 
 from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import describe_goal
+from app.goals.progress import stored_goal_text
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning import forecast
 from app.planning.campaign_forecast import CampaignForecast
@@ -35,12 +35,12 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
     assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
-    assert found.duration_text == f"About {round(hits * 2 / 4)} min by the clock, with 4 annotators at a time."
+    assert found.duration_text == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
-    assert "The plan assumes 200 annotators in all; nobody has answered yet." in page
-    assert "What will it cost?" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "Assumes 200 annotators; no one has answered yet." in page
+    assert "Estimate the cost" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     for reached in (True, False):
         found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
         said = measurement_caution(unsaved(goal=goal, when_reached="tell"), known, found)
-        assert ("measure the goal by plain means" in said) == warns
+        assert ("measures the goal by plain means" in said) == warns
         more = law == "easl-aware" and goal == "best" and not warns and not reached
-        assert ("so with more annotators the goal" in said) == more
+        assert ("With more annotators the goal" in said) == more
 
 
 async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
@@ -74,24 +74,22 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
     found = await forecast_campaign(engine, campaign.slug, annotators=3, runs=2, now=NOW)
-    assert found.annotators_note == "This is for 3 annotators in all."
+    assert found.annotators_note == "Planned for 3 annotators."
     assert found.run_out_warning.startswith(
         "In 2 of 2 simulated campaigns the 3 annotators have answered all that they may"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
-    assert (
-        "needs 5 more HITs, and each annotator may answer 2. Enter 3 or more in all, or leave the number empty." in last
-    )
+    assert "needs 5 more HITs, and each annotator may answer 2. Enter 3 or more, or leave the number empty." in last
 
 
 @pytest.mark.parametrize(
     ("query", "code", "said"),
     [
-        ("annotators=0", "invalid", "“Annotators in all” must be a whole number from 1 to 100,000, or be left"),
-        ("like=mlqe-et-en&annotators=1e9", "invalid", "“Annotators in all” must be"),
-        ("at_once=many", "invalid", "“Annotators at a time” must be a whole number from 1 to 1,000."),
-        ("at_once=", "invalid", "“Annotators at a time” must be"),
+        ("annotators=0", "invalid", "“Total annotators” must be a whole number from 1 to 100,000, or be left"),
+        ("like=mlqe-et-en&annotators=1e9", "invalid", "“Total annotators” must be"),
+        ("at_once=many", "invalid", "“At the same time” must be a whole number from 1 to 1,000."),
+        ("at_once=", "invalid", "“At the same time” must be"),
         ("like=nobody", "campaign_not_found", "There is no campaign “nobody”."),
     ],
 )
@@ -136,9 +134,9 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
 async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
     draft = await running(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
-    assert "The rule of selection “best” suits this goal" in page
+    assert "The selection rule “best” suits this goal" in page
     assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
-    assert "The launch has fixed the rule" not in page
+    assert "The launch fixed the rule" not in page
 
 
 async def test_items_that_left_the_pool_are_not_planned(engine):
@@ -185,19 +183,19 @@ async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgment
     campaign = await running(engine, items=8, **GOAL)
     await execute(engine, "UPDATE campaigns SET status = 'finished'")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert f'/{campaign.slug}/plan">How many more judgments would it take?</a>' in page
-    assert "What will it cost?" not in page
+    assert f'/{campaign.slug}/plan">Estimate the missing judgments</a>' in page
+    assert "Estimate the cost" not in page
     said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
     assert "About" in said.partition('class="needed"')[2]
-    await execute(engine, f"UPDATE campaigns SET goal_reached = '{describe_goal(campaign)}'")
-    assert "How many more" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    await execute(engine, f"UPDATE campaigns SET goal_reached = '{stored_goal_text(campaign)}'")
+    assert "Estimate the missing" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
     campaign = await running(engine, items=8, launched=False, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert "Simulating 20 campaigns with all items takes about 5 seconds" in page
-    assert "Annotators at a time" in page
+    assert "At the same time" in page
     assert "Chance that the goal is reached" not in page
 
 
@@ -216,7 +214,8 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
     )
     assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
     assert (
-        "as many as it asks for, and has not reached its goal. Ask" in replace(some, judgments=16).ends_before_warning
+        "as many as it asks for, and has not reached its goal. Collect"
+        in replace(some, judgments=16).ends_before_warning
     )
 
 
@@ -230,7 +229,7 @@ async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgme
     assert said in html
     enough = int(html.partition('name="judgments_per_item" value="')[2].partition('"')[0])
     assert enough > 2
-    assert f"Set to {enough} judgments an item" in html
+    assert f"Set to {enough} judgments per item" in html
     done = await researcher.post(f"{address}/judgments-per-item", data={"judgments_per_item": str(enough)})
     assert done.headers["location"] == f"{address}/launch/confirm?done=saved"
     html = (await researcher.get(f"{address}/launch/confirm")).text
@@ -276,7 +275,7 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert forecast.duration_text == "About 30 min by the clock, at the present pace of 24 HITs an hour."
+    assert forecast.duration_text == "About 30 min, at the current pace of 24 HITs per hour."
     assert forecast.reached_at == NOW + timedelta(minutes=30)
     assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
     assert replace(forecast, hits_per_hour=None).reached_at is None

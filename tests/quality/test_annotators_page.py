@@ -14,7 +14,7 @@ async def test_the_page_lists_annotators_with_figures_and_leads_to_each(engine, 
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert re.findall(r'/annotators/(A\d)">', html) == ["A1", "A2", "A3"]
     assert html.count('class="spark"') == 3
-    assert "takes part" in html
+    assert ">active<" in html
 
 
 async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engine, researcher):
@@ -25,7 +25,7 @@ async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engi
     assert (await verified(engine, campaign)).responses == 4
     html = (await researcher.get(address)).text
     assert "answers at random" in html
-    assert "none of their answers counts" in html
+    assert "their answers do not count" in html
     assert f'formaction="{address}/restore"' in html
     assert f'formaction="{address}/hold"' not in html
     await researcher.post(f"{address}/restore", data=REASON)
@@ -61,8 +61,10 @@ async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, resear
             step=step, version=version, outcome=outcome, name=f"A{number}",
         )  # fmt: skip
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert [html.count(words) for words in ("did not agree", "did not pass the test", "takes part")] == [1, 1, 1]
-    assert "They did not agree." in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    assert [html.count(words) for words in ("did not agree", "did not pass the test", ">active<")] == [1, 1, 1]
+    assert (
+        "This person did not agree." in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    )
 
 
 async def test_what_somebody_said_of_each_check_stands_on_their_page(engine, researcher):
@@ -98,7 +100,7 @@ async def test_without_a_reason_nothing_is_decided(engine, researcher):
 async def test_a_page_of_annotators_of_a_draft_or_of_nobody_says_so(engine, researcher):
     campaign, _, _ = await answered(engine, people=0)
     address = f"/admin/campaigns/{campaign.slug}/annotators"
-    assert "Nobody has come yet" in (await researcher.get(address)).text
+    assert "No annotators yet" in (await researcher.get(address)).text
     assert (await researcher.get(f"{address}/A1")).status_code == 404
 
 
@@ -152,17 +154,17 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
     assert ">24.00<" in page
     assert "left open" in page
     one = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
-    assert "<dt>USD an hour</dt><dd>24.00</dd>" in one
+    assert "<dt>USD per hour</dt><dd>24.00</dd>" in one
 
 
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     campaign, _, _ = await answered(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert "EUR an hour" in html
+    assert "EUR per hour" in html
     assert re.findall(r">(30\.00|15\.00)<", html) == ["30.00", "15.00"]
     assert (
-        "<dt>EUR an hour</dt><dd>15.00</dd>"
+        "<dt>EUR per hour</dt><dd>15.00</dd>"
         in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A2")).text
     )
     other, _, _ = await answered(engine, people=1, hits=1)

@@ -29,12 +29,12 @@ async def test_the_page_says_what_rules_saw_and_did(found, researcher):
     assert f'<a href="/admin{found}/annotators/A7">A7</a>' in page
     assert "now held" in page
     assert ">too_fast.share_percent: 33</code>" in page
-    assert "Slow answers say nothing, since people take breaks." in page
+    assert "Slow answers are ignored, because people take breaks." in page
 
 
 async def test_the_overview_leads_there(found, researcher):
     page = (await researcher.get(f"/admin{found}")).text
-    assert "Rules found something about 1 annotator." in page
+    assert "1 annotator may be careless." in page
     assert f'href="/admin{found}/checks"' in page
 
 
@@ -60,5 +60,5 @@ async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wr
         now=NOW,
     )
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
-    assert "<b>g1</b> is probably wrong itself: 6 of 6 answers failed it." in page
+    assert "<b>g1</b> is probably wrong: 6 of 6 answers failed it." in page
     assert "70 to 90" in page

@@ -44,15 +44,15 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     campaign = await with_gold(engine)
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
     form = await page_of(researcher, campaign, "edit")
-    assert "A rule finds no one before 5 failed gold items or 3 failed attention items of one person." in form
+    assert "Rules flag no one before 5 failed gold items or 3 failed attention items by one person." in form
     assert GOLD_CANNOT in form
 
 
 async def test_with_more_work_a_person_each_rule_says_from_when_it_can_speak(engine, researcher):
     campaign = await with_gold(engine, hits_per_annotator=60, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
-    assert "From 5 failed gold items of one person." in html
-    assert "From 12 HITs of one person, if 5 others have 5 or more each." in html
+    assert "After 5 failed gold items by one person." in html
+    assert "After 12 HITs by one person, if 5 others have 5 or more each." in html
     assert "cannot find" not in html
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
 
@@ -71,7 +71,7 @@ async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
     campaign = await with_gold(engine, quality_preset="off")
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
-    assert "A rule finds no one" not in await page_of(researcher, campaign, "edit")
+    assert "Rules flag no one" not in await page_of(researcher, campaign, "edit")
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):

@@ -1,4 +1,4 @@
-"""What every rule of selection promises, those of the tests too: a new one is checked by being registered."""
+"""What every selection rule promises, those of the tests too: a new one is checked by being registered."""
 
 from collections import Counter
 

@@ -216,15 +216,15 @@ async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, ap
     campaign = await running(engine)
     copy, _ = await led(engine, campaign)
     address = PAGE.format(copy.slug)
-    assert "The made-up crowd is gone" not in (await researcher.get(address)).text
+    assert "The simulated annotators stopped" not in (await researcher.get(address)).text
     await dies(engine)
     page = (await researcher.get(address)).text
-    assert "The made-up crowd is gone" in page
+    assert "The simulated annotators stopped" in page
     assert f'action="{address}/rehearse"' in page
-    assert "is gone" in (await researcher.get(PAGE.format(campaign.slug))).text
+    assert "simulated annotators stopped" in (await researcher.get(PAGE.format(campaign.slug))).text
     assert (await researcher.post(f"{address}/rehearse")).headers["location"] == address
     await until(engine, FINISHED)
-    assert "The made-up crowd is gone" not in (await researcher.get(address)).text
+    assert "The simulated annotators stopped" not in (await researcher.get(address)).text
 
 
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
@@ -289,16 +289,16 @@ async def test_it_begins_and_ends_on_the_campaigns_page(engine, app, researcher)
     await until(engine, FINISHED)
     assert await value(engine, "SELECT count(*) FROM annotators") == 3
     page = (await researcher.get(reply.headers["location"])).text
-    assert "All answers here are made up" in page
+    assert "All answers here are simulated" in page
     assert "/share" not in page
     export = await researcher.get(reply.headers["location"] + "/export/responses.csv")
     assert "verbs-rehearsal" in export.headers["content-disposition"]
     assert "Verbs (rehearsal)" in (await researcher.get("/admin")).text
-    assert "See the rehearsal" in (await researcher.get(address)).text
+    assert "Open rehearsal" in (await researcher.get(address)).text
     again = await researcher.post(address + "/rehearse")
     assert again.headers["location"] == reply.headers["location"]
     back = await researcher.post(reply.headers["location"] + "/remove-rehearsal", follow_redirects=True)
-    assert "The rehearsal was removed" in back.text
+    assert "Rehearsal removed" in back.text
     assert await value(engine, "SELECT count(*) FROM campaigns") == 1
 
 
@@ -333,11 +333,11 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
     ("settings", "fewest", "why"),
     [
         ({}, 1, ""),
-        ({"repeat_items": False}, 30, "each item wants 30 judgments by different people. Choose more."),
-        ({"goal": "halves"}, 30, "hardly nearer"),
+        ({"repeat_items": False}, 30, "each item needs 30 judgments by different people. Choose more."),
+        ({"goal": "halves"}, 30, "hardly helps its goal"),
         ({"hits_per_annotator": 2}, 36, "it asks for 72 HITs, and each may answer 2."),
         ({"hits_per_annotator": 2, "repeat_items": False, "judgments_per_item": 9}, 11, "each may answer 2"),
-        ({"repeat_items": False, "judgments_per_item": 101}, 101, "A rehearsal has 100 at most."),
+        ({"repeat_items": False, "judgments_per_item": 101}, 101, "A rehearsal can have at most 100."),
     ],
 )
 async def test_the_form_says_how_many_annotators_the_campaign_needs(engine, researcher, settings, fewest, why):
@@ -347,7 +347,7 @@ async def test_the_form_says_how_many_annotators_the_campaign_needs(engine, rese
     assert [(int(number), bool(hidden)) for number, hidden, _ in said] == [(fewest, fewest <= 100)] * (fewest > 1)
     usual = max(12, fewest) if fewest <= 100 else 12
     assert f'name="annotators" value="{usual}"' in page
-    assert f"Who answers: {usual} annotators" in page
+    assert f"{usual} simulated annotators" in page
     assert all(why in words for *_, words in said)
 
 

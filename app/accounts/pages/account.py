@@ -269,8 +269,8 @@ def confirm_password_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
     if is_json_wanted(request):
         return refusal_response(request, error.status, error.code, error.message, error.details)
-    context = {"refusal": error, "act": error.act, "fields": error.fields, "address": request.url.path}
-    context["back"] = form_page_path(request.url.path)
+    context = {"refusal": error, "action": error.act, "fields": error.fields, "address": request.url.path}
+    context["form_address"] = form_page_path(request.url.path)
     return render_page(request, "admin/confirm.html", context, status=error.status, headers=retry_after_headers(error))
 
 

@@ -55,15 +55,15 @@ async def render_log_page(
     campaign_id, query_fields = campaign.id if campaign else None, query.query_fields(page=1)
     context = {
         "campaign": campaign,
-        "asked": query,
+        "filters": query,
         "found": await log_query.load_log_page(connection, query, campaign_id),
         "people": await log_query.load_log_actor_names(connection, campaign_id),
         "kinds": ACTION_KIND_TITLES,
         "address": f"/admin/campaigns/{campaign.slug}/log" if campaign else "/admin/log",
-        "kept": query_fields,
+        "active_filters": query_fields,
         "query": urlencode(query_fields),
-        "said": describe_log_line,
-        "changes": displayed_changes,
+        "describe_change": describe_log_line,
+        "changed_values": displayed_changes,
         "ways": log_query.WAY_PHRASES,
     }
     return render_page(request, "admin/log.html", context)

@@ -43,8 +43,8 @@ router = APIRouter(
 class ScoreMethodSchema(BaseModel):
     name: str
     title: str
-    assumes: str = Field(description="What it takes for granted, in a sentence.")
-    unit: str = Field(description="Of its scores, in words.")
+    assumes: str = Field(description="The assumptions of the method, in a sentence.")
+    unit: str = Field(description="Unit of its scores, in words.")
     reads: JudgmentKind = Field(description="The kind of answers that it takes.")
 
 
@@ -150,10 +150,10 @@ class NoteSchema(BaseModel):
 
 class TableRowsSchema(BaseModel):
     columns: list[ColumnSchema]
-    total: int = Field(description="Of all rows, whatever the page.")
-    rows: list[dict[str, CellValue]] = Field(description="By the columns' names; null where there is no figure.")
-    notes: list[str] = Field(description="What could not be estimated and why, and what to keep in mind.")
-    note_facts: list[NoteSchema] = Field(description="Of each note, in the same order: what programs can rely on.")
+    total: int = Field(description="Number of rows on all pages.")
+    rows: list[dict[str, CellValue]] = Field(description="Values by column name; null if there is no figure.")
+    notes: list[str] = Field(description="Notes on what could not be estimated, and on limits.")
+    note_facts: list[NoteSchema] = Field(description="Facts of each note for programs, in the same order.")
 
 
 def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class FigureSchema(BaseModel):
     name: str = Field(description="`spearman`, `pearson`, `kendall` or `ndcg`.")
     title: str
     value: float | None
-    low: float | None = Field(description="Of the 95 % interval over items.")
+    low: float | None = Field(description="Lower end of the 95 % interval over items.")
     high: float | None
 
 

@@ -29,7 +29,7 @@ class RemarkSchema(BaseModel):
     hit: int
     annotator: str = Field(description="A1, A2, ..., as pages call them.")
     pseudonym: str = Field(description="As in exports.")
-    item: str | None = Field(description="By your id; null for a comment on the HIT.")
+    item: str | None = Field(description="Your id of the item; null for a comment on the HIT.")
     segment: str | None = Field(description="The segment, if the item is an output of a system.")
     check: bool = Field(description="Whether it is a gold or attention item.")
     flag: str | None = Field(description="What is wrong with the item; empty where no reason is asked for.")

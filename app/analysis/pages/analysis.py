@@ -47,7 +47,7 @@ def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
         "campaign": criterion.campaign,
         "criterion": criterion,
         "of_criterion": criterion_query,
-        "by": "?" + urlencode(criterion_query) if criterion_query else "",
+        "criterion_query": "?" + urlencode(criterion_query) if criterion_query else "",
     }
 
 
@@ -122,7 +122,7 @@ async def load_analysis_context(
         "answered": answered,
         "view": view,
         "groups": groups,
-        "alone": single_part,
+        "section": single_part,
         "titles": {name: part.title for name, part in shown_parts.items()},
         "rows": {name: part.estimated_rows(expected) for name, part in shown_parts.items()},
     }
@@ -156,7 +156,7 @@ async def download_table_csv(
 
 # Functions that the templates of all parts use.
 ANALYSIS_TEMPLATE_HELPERS = {
-    "written": format_with_places,
+    "with_places": format_with_places,
     "between": format_interval,
     "interval": interval_percents,
     "correlation_axis": COEFFICIENT_AXIS,
@@ -185,7 +185,7 @@ async def show_analysis_part(
     )
     if not context["answered"]:
         return render_page(request, "admin/analysis.html", context)
-    context |= ANALYSIS_TEMPLATE_HELPERS | {"own": part.address_fields, "template": part.template}
+    context |= ANALYSIS_TEMPLATE_HELPERS | {"own_parameters": part.address_fields, "template": part.template}
     context |= await part.load_context(fits, database, slug, view)
     return render_page(
         request, "admin/_analysis_part.html" if is_script_request(request) else "admin/analysis.html", context

@@ -25,11 +25,11 @@ async def show_remarks(
     active_filters = query.query_fields(page=1)
     context: dict[str, Any] = {
         "campaign": campaign,
-        "asked": query,
+        "filters": query,
         "kinds": remarks.REMARK_KIND_TITLES,
         "found": await remarks.load_remarks_page(connection, campaign.id, query),
         "flagged": [] if active_filters else await remarks.load_flagged_items(connection, campaign.id),
-        "kept": active_filters,
+        "active_filters": active_filters,
         "query": urlencode(active_filters),
         "urlencode": urlencode,
     }

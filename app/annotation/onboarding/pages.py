@@ -54,11 +54,11 @@ async def render_personal_links(
     rows = await personal_links.list_personal_links(connection, campaign.id, limit=page.size, offset=page.offset)
     base = request_base_url(request)
     links = [personal_links.personal_link_url(base, campaign.link_key, row.link) for row in rows]
-    context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used": used}
+    context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used_count": used}
     context |= {
         "page": page,
         "refusal": refusal,
-        "most": personal_links.MAX_PERSONAL_LINKS,
+        "max_people": personal_links.MAX_PERSONAL_LINKS,
     }
     context |= {"asks_how": isinstance(refusal, Invalid) and can_be_read(refusal)}
     return render_page(request, "admin/people.html", context, status=refusal.status if refusal else 200)

@@ -18,60 +18,51 @@ class VisitSettings(InputModel):
 
     open_link: bool = Field(
         default=True, title="Open link", json_schema_extra=EDITABLE,
-        description="Everyone with the campaign’s link can take part. Off: only people with a personal link, or from "
-        "a platform.",
+        description="Let everyone with the campaign’s link take part.",
     )  # fmt: skip
     open_platforms: bool | None = Field(
-        default=None, title="Links for platforms", json_schema_extra=EDITABLE,
-        description="Platforms send people by links with an id that proves nothing: anyone who knows the campaign’s "
-        "address can make one up. Closed: these links admit no new people. Without a choice they are open as long as "
-        "the open link is open and no passphrase is set.",
+        default=None, title="Platform links", json_schema_extra=EDITABLE,
+        description="Anyone who knows these links can invent an ID, so IDs are not proof of identity.",
     )  # fmt: skip
     passphrase: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="Passphrase of the open link", json_schema_extra=EDITABLE | PRIVATE,
-        description="Optional. Visitors of the open link must enter it. It is stored in plain text, so that you can "
-        "look it up; do not use one of your own passwords.",
+        description="Visitors of the open link must enter it. Do not use one of your own passwords.",
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
         default=None, title="People from one network address", json_schema_extra=EDITABLE,
-        description="Optional. How many new people may use the open link from one network address at once, and then "
-        "in each hour. A class or an office often shares one address: enter the number of its people. Empty: the "
-        "server’s limit, usually 60.",
+        description="New people per hour from one address, such as a class. Empty: the server’s limit, usually 60.",
     )  # fmt: skip
     welcome: bool = Field(
         default=True, title="Welcome page",
-        description="Before the first HIT, people from a platform see a page with the task, the pay and an example. "
-        "Visitors of the open link always see it.",
+        description="Show people from a platform the task, the pay and an example first. People with the open link "
+        "always see it.",
     )  # fmt: skip
     consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Consent", json_schema_extra=EDITABLE,
-        description="Markdown. Annotators must agree to it before they get a HIT; the version that each agreed to is "
-        "kept. If you change it later, they are asked again before the next HIT. Empty: no one is asked.",
+        description="Markdown that annotators must agree to first. If you change it, they are asked again.",
     )  # fmt: skip
     questions: Annotated[list[QuestionLine], Field(max_length=20)] = Field(
         default=[], title="Questions asked once",
-        description="Optional, one per line, for example: native_language: What is your native language? | English | "
-        "German | another. Without choices the answer is free text; a question mark after the name makes it optional. "
-        "Exports have the answers, and the analysis uses them as groups.",
+        description="One per line, for example: native_language: What is your native language? | English | German | "
+        "another",
     )  # fmt: skip
 
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default="", title="Training",
-        description="Optional. A table, as from a spreadsheet, with a header: text, expected, and optionally "
-        "tolerance, explanation and set. People answer these sets, see the expected answers and the explanations, and "
-        "repeat each set until it is right. These answers do not count.",
+        description="Practice items with answers: a table with the columns text and expected. These answers do not "
+        "count.",
     )  # fmt: skip
     qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default="", title="Qualification",
-        description="Optional. A table in the same format, used as a test that people must pass before they may work.",
+        description="Practice items that people must pass before they start, in the same format.",
     )  # fmt: skip
     pass_percent: int = Field(
         default=80, ge=1, le=100, title="Pass mark (%)",
-        description="Percentage of the qualification’s expected answers that people must give.",
+        description="Share of correct answers needed to pass.",
     )  # fmt: skip
     qualification_tries: int = Field(
-        default=1, ge=1, le=10, title="Tries of the qualification",
-        description="After this many failed tries, people get no HIT and see a kind page.",
+        default=1, ge=1, le=10, title="Attempts at the qualification",
+        description="After this many failed attempts, people are thanked and cannot take part.",
     )  # fmt: skip
 
     @field_validator("questions", mode="before")

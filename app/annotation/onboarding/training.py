@@ -111,14 +111,14 @@ def training_context(settings: VisitAndAnswerSettings, history: VisitHistory) ->
     context = {"texts": [item.shown for item in sets[set_index]], "at": set_index + 1, "count": len(sets)}
     context |= {
         "which": history.count_step_results(TRAINING_STEP),
-        "told": None,
+        "feedback": None,
         "outcome": "screened_out" if progress.has_no_tries_left else None,
     }
     if progress.unread_answer is None:
         return context
     graded_set = grade_practice_values(settings, sets[set_index], progress.unread_answer["values"])
     return context | {
-        "told": training_feedback_context(settings, sets[set_index], graded_set),
+        "feedback": training_feedback_context(settings, sets[set_index], graded_set),
         "all_met": graded_set.met_count == graded_set.expected_count,
     }
 
@@ -138,11 +138,11 @@ def training_feedback_context(
                 {
                     "criterion": name,
                     "given": practice_value_text(design, value),
-                    "told": feedback_by_position.get(place),
+                    "feedback": feedback_by_position.get(place),
                 }
             )
         orders += [
-            {"criterion": name, "told": feedback, "given": answered_order(design, values, feedback)}
+            {"criterion": name, "feedback": feedback, "given": answered_order(design, values, feedback)}
             for feedback in graded_set.feedback[number]
             if feedback.kind == "order"
         ]

@@ -97,7 +97,7 @@ def complete_by_code_or_url(
     if code_or_url is None:
         return Completion()
     if code_or_url.startswith("https://"):
-        return Completion(url=code_or_url, label=mark_message("Go on"))
+        return Completion(url=code_or_url, label=mark_message("Continue"))
     return Completion(code=code_or_url)
 
 

@@ -38,61 +38,54 @@ class CrowdSettings(InputModel):
 
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per HIT", json_schema_extra=EDITABLE,
-        description="Optional. How long one HIT takes, shown before annotators start and above each HIT.",
+        description="How long one HIT takes. Shown to annotators.",
     )  # fmt: skip
     pay: PayText | None = Field(
         default=None, title="Pay", json_schema_extra=EDITABLE,
-        description="Optional. Pay for one HIT, in your words, for example: $0.35 per HIT. Shown next to the minutes; "
-        "Easel does not pay annotators.",
+        description="Shown to annotators, for example: $0.35 per HIT.",
     )  # fmt: skip
     pay_per_hit: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
         default=None, title="Pay per HIT, as a number", json_schema_extra=EDITABLE,
-        description="Optional. With it annotators see their earnings so far, and you see the pay per hour.",
+        description="Shows annotators their earnings, and you the pay per hour.",
     )  # fmt: skip
     currency: Currency = Field(
         default="USD", title="Currency", json_schema_extra=EDITABLE, description="Currency of the pay."
     )
     in_short: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="In short", json_schema_extra=EDITABLE,
-        description="Optional. The instructions in one line, shown above every HIT.",
+        description="The instructions in one line, shown above every HIT.",
     )  # fmt: skip
     leave_early: bool = Field(
         default=False, title="People may leave early", json_schema_extra=EDITABLE,
-        description="Show a button to finish after any HIT, even if there is a number of HITs per annotator. Without "
-        "such a number, people from a platform can always leave.",
+        description="Let people finish after any HIT, even before their limit.",
     )  # fmt: skip
     undo: bool = Field(
         default=True, title="People may change their last answers", json_schema_extra=EDITABLE,
-        description="Until they submit the next HIT, from pages that ask for one HIT after another. Both answers are "
-        "kept, and the newer one counts.",
+        description="Let people change an answer until they submit the next HIT. Both versions are kept.",
     )  # fmt: skip
     break_minutes: Annotated[int, Field(ge=5, le=240)] | None = Field(
-        default=None, title="Remind of a break (minutes)", json_schema_extra=EDITABLE,
-        description="Optional. After this many minutes of work, a line suggests a break; one press hides it.",
+        default=None, title="Suggest a break (minutes)", json_schema_extra=EDITABLE,
+        description="Suggest a break after this many minutes.",
     )  # fmt: skip
     prolific_completion_code: CompletionCode | None = Field(
         default=None, title="Prolific completion code", json_schema_extra=EDITABLE,
-        description="From the study's page on Prolific. Annotators from Prolific return with it when their work is "
-        "done.",
+        description="From your study’s page on Prolific. People return with it when they are done.",
     )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
-        default=None, title="Way back: completed", json_schema_extra=EDITABLE,
-        description="Optional. A code that people get when their work is done, or an https address that they return "
-        "to.",
+        default=None, title="Completion code", json_schema_extra=EDITABLE,
+        description="Code or https:// address for people who have finished.",
     )  # fmt: skip
     return_failed_checks: ReturnCodeOrUrl | None = Field(
-        default=None, title="Way back: held by a check", json_schema_extra=EDITABLE,
-        description="Optional, the same for people who get no more HITs because of their answers. Empty: they get no "
-        "code.",
+        default=None, title="Code for failed checks", json_schema_extra=EDITABLE,
+        description="Code or https:// address for people stopped by quality checks.",
     )  # fmt: skip
     return_screened_out: ReturnCodeOrUrl | None = Field(
-        default=None, title="Way back: screened out", json_schema_extra=EDITABLE,
-        description="Optional, the same for people who did not qualify. Empty: they get no code.",
+        default=None, title="Code for screening out", json_schema_extra=EDITABLE,
+        description="Code or https:// address for people who did not qualify.",
     )  # fmt: skip
     return_nothing_left: ReturnCodeOrUrl | None = Field(
-        default=None, title="Way back: nothing left", json_schema_extra=EDITABLE,
-        description="Optional, the same for people who came when there was nothing left to answer. Empty: they get no "
-        "code.",
+        default=None, title="Code if no work is left", json_schema_extra=EDITABLE,
+        description="Code or https:// address for people who arrive when all HITs are done.",
     )  # fmt: skip
 
 

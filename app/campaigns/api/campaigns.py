@@ -42,21 +42,21 @@ class CampaignSchema(BaseModel):
 
     slug: str = Field(description="Its name in addresses.")
     status: str = Field(description="draft, running, paused or finished.")
-    rehearsal: bool = Field(description="Whether it is a copy that a made-up crowd answered. Lists leave these out.")
+    rehearsal: bool = Field(description="Whether it is a copy answered by simulated annotators. Lists leave these out.")
     experiment: str | None = Field(description="The experiment with people that it is an arm of, if any.")
     arm: str | None = Field(description="The name of its arm.")
     settings: CampaignSettings
     better_rule: str | None = Field(
-        description="The rule of selection that suits the goal, where the campaign asks by another one."
+        description="The selection rule that suits the goal, where the campaign asks by another one."
     )
-    values: ValueSchema = Field(description="What annotators give each item; of several criteria, by the first.")
+    values: ValueSchema = Field(description="Values that annotators give items; with several criteria, by the first.")
     items: int
     judgments_taken: int
     judgments_wanted: int
     created_at: datetime
     launched_at: datetime | None
     finished_at: datetime | None
-    archived_at: datetime | None = Field(description="Since when it is left out of the list.")
+    archived_at: datetime | None = Field(description="Time when it was archived.")
     links: dict[str, str] = Field(
         description=(
             "Where annotators come in, by platform; of an arm the links of its experiment, which lead each person "
@@ -77,7 +77,7 @@ class CampaignSchema(BaseModel):
 class CampaignWithNotes(CampaignSchema):
     """A campaign after a step of its life."""
 
-    notes: list[str] = Field(description="What to know of the step, such as that items begin with their own priors.")
+    notes: list[str] = Field(description="Notes on this step, for example that items begin with their own priors.")
 
 
 class Campaigns(BaseModel):
@@ -96,7 +96,7 @@ async def list_campaigns(
     connection: Transaction,
     access: CurrentAccess,
     *,
-    archived: Annotated[bool, Query(description="Those that were archived instead of the others.")] = False,
+    archived: Annotated[bool, Query(description="List archived campaigns instead of the others.")] = False,
 ) -> Campaigns:
     """List the campaigns whose settings you may see and that are not archived, newest first."""
     rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
@@ -216,7 +216,7 @@ class Template(BaseModel):
     title: str
     description: str
     source: str | None = Field(description="Where the way of asking comes from.")
-    settings: CampaignSettings = Field(description="Of the campaign that it begins; change them as you like.")
+    settings: CampaignSettings = Field(description="Settings of the new campaign, which you can change.")
 
 
 class Templates(BaseModel):

@@ -101,9 +101,10 @@ def render_settings_page(
     minimums = {} if campaign is None or campaign.status == "draft" else form.setting_minimums_after_launch(campaign)
     sections = form.build_form_sections(values, errors, minimums)
     context: dict[str, Any] = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
-    context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH, "longest_seen": form.MAX_PREVIEW_VALUE_CHARACTERS}
-    context |= {"began_with": load_question(template_name) if template_name else None}
-    context |= {"seen": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
+    context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
+    context |= {"max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS}
+    context |= {"starter_question": load_question(template_name) if template_name else None}
+    context |= {"preview_query": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
     return render_page(request, "admin/settings.html", context, status=422 if errors else 200)
 
 
@@ -192,8 +193,8 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
         "links": platform_links(*link_parts),
         "code": qr_code_svg(public_link(*link_parts)),
-        "only_here": server_url if is_loopback_url(server_url) else None,
-        "made_up_hits": await item_list.count_made_up_hits(connection, campaign.id),
+        "loopback_url": server_url if is_loopback_url(server_url) else None,
+        "simulated_hits": await item_list.count_made_up_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)
 

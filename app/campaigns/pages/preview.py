@@ -110,11 +110,11 @@ async def render_preview_hit(
     (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "asked": served_campaign.criteria_in_order(hit.id),
+        "criterion_forms": served_campaign.criteria_in_order(hit.id),
         "design": campaign.design,
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
-        "work": {"hit": hit},
-        "drawn": hit.drawn,
+        "next_hit": {"hit": hit},
+        "rendered": hit.drawn,
         "shown": {"form": {}, "replaces": None, **(page_state or {})},
         "token": "",
         "instructions": instructions,

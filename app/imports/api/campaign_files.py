@@ -69,7 +69,7 @@ async def get_file(
     now: Now,
     slug: str,
     *,
-    items: Annotated[bool, Query(description="With the items, at most 10,000.")] = False,
+    items: Annotated[bool, Query(description="Include the items, at most 10,000.")] = False,
 ) -> Response:
     """Return a campaign as a file from which an equal one can be created: YAML, or a zip with the files that items
     name.

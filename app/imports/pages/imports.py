@@ -102,7 +102,7 @@ async def render_items_page(
     }
     drawn_items, reports = await item_list.draw_items_with_report_counts(connection, campaign, rows)
     allow_external_media(request, campaign)
-    context |= {"segments": segments, "drawn": drawn_items, "reports": reports}
+    context |= {"segments": segments, "rendered": drawn_items, "reports": reports}
     ids = [row.external_id for row in rows[: campaign.items_per_hit]]
     context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": campaign.law.family.parameter_names}
     if request.query_params.get("done") == "imported":
@@ -121,7 +121,7 @@ def responses_form_context(
     return {
         "imported": response_receipt_of_address(request),
         "platforms": [platform for platform, _ in platforms_with_result_files()],
-        "written": CriterionValueFormat(campaign),
+        "answer_format": CriterionValueFormat(campaign),
         "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
         "answer_fields": AnswerFileOptions.model_fields,
         "mapped": COLUMN_ROLES,

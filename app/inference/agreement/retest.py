@@ -161,7 +161,7 @@ def _find_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Inte
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)
     if not is_repeat.any():
-        raise Inestimable("Nobody judged anything twice, so there is nothing to compare.", code="no_repeats")
+        raise Inestimable("No one judged anything twice, so there is nothing to compare.", code="no_repeats")
     return order[:-1][is_repeat], order[1:][is_repeat]
 
 
@@ -220,6 +220,6 @@ def _undefined_kappa_notes(kappa: Array, repeats: Integers) -> tuple[Note, ...]:
     constant = int((np.isnan(kappa) & has_repeats).sum())
     if not constant:
         return ()
-    subject = f"{constant} of {int(has_repeats.sum())} annotators asked again"
-    sentence = f"{subject} gave one and the same label throughout, as chance would: no kappa for them."
+    subject = f"{constant} of {int(has_repeats.sum())} annotators who were asked again"
+    sentence = f"{subject} gave the same label throughout, so they have no kappa."
     return (Note("one_label_again", sentence),)

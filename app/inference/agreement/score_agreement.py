@@ -32,17 +32,16 @@ DEFAULT_SPLITS = 20
 """How often the judgments are split: the mean over more splits changes by less than the interval's own error."""
 
 CORRELATION_MEANING = (
-    "How far two annotators put items in the same {what}, where 0 is not at all and 1 entirely. It does not see that "
-    "one is stricter or uses less of the scale; it is low where the items hardly differ, and it cannot tell who is "
-    "right, since annotators who share a mistake correlate as well."
+    "How far two annotators put items in the same {what}, from 0, not at all, to 1, entirely. It ignores strictness "
+    "and the use of the scale, and is low if items hardly differ. It cannot tell who is right: annotators who share a "
+    "mistake correlate as well."
 )
 SPLIT_HALF_MEANING = (
-    "How far scores made from one half of each item's judgments put items in the same order as scores from the other "
-    "half, {how}. It tells whether repeating the work with annotators of this kind would give the same order, not "
-    "whether that order is right: what all annotators get wrong is in both halves."
+    "How far scores from one half of each item's judgments put items in the same order as scores from the other half, "
+    "{how}. It estimates whether similar annotators would give the same order again, not whether that order is right."
 )
-HALF_LENGTH_TEXT = "as it is, so it speaks of half the judgments that there are"
-FULL_LENGTH_TEXT = "stepped up to all the judgments that there are by the formula of Spearman and Brown"
+HALF_LENGTH_TEXT = "for half of the judgments"
+FULL_LENGTH_TEXT = "stepped up to all judgments by the formula of Spearman and Brown"
 
 
 def mean_annotator_correlation(

@@ -239,9 +239,9 @@ class AwareLawBeliefs:
 
 LAW = AnnotatorAwareLaw(
     name="easl-aware",
-    title="EASL-aware: learns who can be relied on, and weights and corrects their scores accordingly",
+    title="EASL-aware: learns each annotator’s reliability, and weights and corrects scores",
     assumes="As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far "
-    "as the answers show that it helps.",
+    "as this clearly helps.",
     family=BETA,
     layout=1,
     quick=False,

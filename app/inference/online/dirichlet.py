@@ -161,9 +161,9 @@ def dirichlet_law(class_count: int) -> DirichletLaw:
         raise ValueError(f"there must be two classes at least, not {class_count}")
     return DirichletLaw(
         name="dirichlet",
-        title="Dirichlet: labels are counted for each class",
-        assumes="Each label adds to the count of its class in its item’s Dirichlet posterior; annotators are taken to "
-        "be alike.",
+        title="Dirichlet: counts the labels of each class",
+        assumes="Each label adds to the count of its class in its item’s Dirichlet posterior; annotators are assumed "
+        "to be alike.",
         family=PosteriorFamily(
             name="Dirichlet",
             parameter_names=tuple(f"class_{k}" for k in range(1, class_count + 1)),

@@ -42,7 +42,7 @@ def add_scores_in_place(alpha: Array, beta: Array, items: npt.NDArray[np.intp], 
 LAW = ItemLaw(
     name="easl",
     title="EASL: scores add to a Beta posterior",
-    assumes="Each score adds to the two counts of its item’s Beta posterior; annotators are taken to be alike.",
+    assumes="Each score adds to the two counts of its item’s Beta posterior; annotators are assumed to be alike.",
     family=beta_posterior.BETA,
     update=update,
     update_in_place=add_scores_in_place,

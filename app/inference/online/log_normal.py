@@ -127,9 +127,9 @@ def _log_odds(share: float) -> float:
 
 LAW = ItemLaw(
     name="log-normal",
-    title="Log-normal: ratios to the reference are averaged on the logarithm",
+    title="Log-normal: averages the logarithms of ratios",
     assumes="Each value is the item’s ratio to the reference times an error, whose logarithm is Normal and of the same "
-    "size everywhere; annotators are taken to be alike.",
+    "size everywhere; annotators are assumed to be alike.",
     family=PosteriorFamily(
         name="Log-normal",
         parameter_names=("mu", "sigma2"),

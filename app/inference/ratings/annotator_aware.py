@@ -195,8 +195,8 @@ def _convergence_notes(fixed_point: FixedPoint, tolerance: float) -> tuple[Note,
     return (Note("not_settled", sentence),)
 
 
-FIT_PHRASE = "In this fit, which reads all judgments at once,"
-OTHER_FIT_SENTENCE = "Scores that a campaign has learned answer by answer are of another fit, and can differ from it."
+FIT_SENTENCE = "This fit reads all judgments at once."
+OTHER_FIT_SENTENCE = "Scores that a campaign learned answer by answer can differ from it."
 
 
 def _fit_trust_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
@@ -205,27 +205,26 @@ def _fit_trust_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd:
         notes.append(Note("items_unseen", f"{unjudged:,} of {len(is_judged):,} items have no judgment and no score."))
     has_judgments = evidence[:, N] > 0.0
     if np.count_nonzero(has_judgments) == 1:
-        sentence = "One annotator gave all judgments, so there is nobody to compare them with; scores are plain means."
+        sentence = "One annotator gave all judgments, so there is no one to compare them with; scores are plain means."
         notes.append(Note("nobody_to_compare", sentence))
     elif uncompared := int(np.count_nonzero(has_judgments & ~is_compared)):
         sentence = (
             f"{uncompared:,} of {np.count_nonzero(has_judgments):,} annotators judged fewer than "
-            f"{MIN_EVIDENCE_JUDGMENTS} items that others have judged too, so nothing is said of them; they are taken "
-            "for what most annotators are."
+            f"{MIN_EVIDENCE_JUDGMENTS} items that others have judged too, so they are "
+            "assumed to be like most annotators."
         )
         notes.append(Note("taken_for_most", sentence))
     if crowd.trust == 0.0:
         sentence = (
-            f"{FIT_PHRASE} there is no sure sign that annotators agree better when the others are weighted and "
-            "corrected than when they are averaged, so it takes plain means, and every judgment counts the same in it. "
-            f"{OTHER_FIT_SENTENCE}"
+            f"{FIT_SENTENCE} Weighting and correcting annotators does not clearly improve their agreement, so it uses "
+            f"plain means, and all judgments count equally. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("plain_means", sentence))
     else:
         sentence = (
-            f"{FIT_PHRASE} annotators agree better when the others are weighted and corrected than when they are "
-            f"averaged. So far as that is sure, it uses {crowd.trust:.0%} of the weights and biases learned, and "
-            f"{crowd.trust * crowd.scale_trust:.0%} of the widths. {OTHER_FIT_SENTENCE}"
+            f"{FIT_SENTENCE} Weighting and correcting annotators improves their agreement, so it uses "
+            f"{100 * crowd.trust:.0f} % of the learned weights and biases, and "
+            f"{100 * crowd.trust * crowd.scale_trust:.0f} % of the widths. {OTHER_FIT_SENTENCE}"
         )
         notes.append(Note("weighted_and_corrected", sentence))
     return tuple(notes)

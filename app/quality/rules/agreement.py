@@ -30,16 +30,16 @@ class AgreementWithOthers(QualityRule):
     """Finds annotators who agree with the others far less than they agree with each other."""
 
     name: ClassVar[str] = "agreement"
-    title: ClassVar[str] = "Disagrees with the others"
+    title: ClassVar[str] = "Disagrees with others"
     explanation: ClassVar[str] = (
-        "How well answers agree with the mean of the others’ (correlation; for labels, how often they are the others’ "
-        "most frequent label), with an interval that holds for all looks together. The rule finds an annotator only if "
-        "the whole interval is too low. Being strict or kind does not matter. It cannot tell who is wrong: one person "
-        "alone may be right, and where most answer at random, careful people stand out."
+        "How well answers agree with those of others: the correlation with their mean or, for labels, how often they "
+        "are their most frequent label. An annotator is flagged only if even the upper end of the interval is below "
+        "the limit. Strict or lenient people are not flagged. The rule cannot tell who is right, and if most people "
+        "answer at random, careful people stand out."
     )
 
     share_percent: Percent = Field(
-        default=50, title="Of the usual agreement, at least (%)",
+        default=50, title="At least (% of the usual agreement)",
         description="The usual agreement is the median of the other annotators. For labels: how far from agreement by "
         "chance to the usual one.",
     )  # fmt: skip

@@ -24,9 +24,9 @@ class Contradictions(QualityRule):
     name: ClassVar[str] = "contradictions"
     title: ClassVar[str] = "Contradicts their own answers"
     explanation: ClassVar[str] = (
-        "How often a person reverses pairs whose order follows from their earlier answers; by chance, half of them. It "
-        "needs many answers of one person about the same items, but misses people who are always wrong. "
-        "Careful people contradict themselves too if items are close."
+        "Finds people who reverse pairs whose order follows from their earlier answers. It needs many answers by one "
+        "person about the same items, and misses people who are always wrong. Careful people contradict themselves "
+        "too if items are close."
     )
 
     least_percent: Percent = Field(

@@ -83,8 +83,8 @@ class ScaleEndsRule(ScaleRegionRule):
     name: ClassVar[str] = "ends"
     title: ClassVar[str] = "Always the ends of the scale"
     explanation: ClassVar[str] = (
-        "Finds people who answer at one of the two ends (a twentieth of the scale each) far more often than others. "
-        "Some people see things in black and white, and some items are; their order can still be right."
+        "Finds people who answer within a twentieth of the two ends far more often than others. "
+        "Some people and some items are extreme, and their order can still be right."
     )
     region_text: ClassVar[str] = "at the ends of the scale"
 
@@ -99,8 +99,8 @@ class ScaleMiddleRule(ScaleRegionRule):
     name: ClassVar[str] = "middle"
     title: ClassVar[str] = "Always the middle of the scale"
     explanation: ClassVar[str] = (
-        "Finds people who answer in the middle (a twentieth to each side) far more often than others. A person who is "
-        "honestly unsure does the same; offer “cannot be judged” for that."
+        "Finds people who answer within a twentieth of the middle far more often than others. People who are honestly "
+        "unsure do the same; offer “cannot be judged” for them."
     )
     region_text: ClassVar[str] = "in the middle of the scale"
 

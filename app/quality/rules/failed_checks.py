@@ -18,8 +18,8 @@ class FailedGoldRule(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails gold items"
     explanation: ClassVar[str] = (
-        "How often a person missed the known answer. Gold items that most people fail are left out, since they are "
-        "probably wrong. It cannot distinguish carelessness from a different view of these items."
+        "Finds people who miss known answers. Gold items that most people fail are ignored, since they are probably "
+        "wrong. The rule cannot distinguish carelessness from a different view of these items."
     )
 
     careful_percent: Percent = Field(
@@ -53,8 +53,8 @@ class FailedAttentionRule(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails attention items"
     explanation: ClassVar[str] = (
-        "How often a person did not do what an item plainly asked for. It finds people who do not read. A person who "
-        "reads these items and answers the others at random passes."
+        "Finds people who do not read, since they do not do what an item asks for. It misses people who read these "
+        "items and answer the others at random."
     )
 
     careful_percent: Percent = Field(

@@ -23,9 +23,9 @@ class StraightLining(QualityRule):
     name: ClassVar[str] = "straight_lining"
     title: ClassVar[str] = "Gives the same answer again"
     explanation: ClassVar[str] = (
-        "Finds people who give nearly the same values as just before, or as in the HIT before (labels: at the same "
-        "place; places: the same order), far more often than others. Careful people too give similar items the same "
-        "answers, so the rule compares with others."
+        "Finds people who repeat nearly the same values, labels or order from one judgment or HIT to the next, far "
+        "more often than others. Careful people also repeat answers for similar items, so the rule compares with "
+        "others."
     )
 
     least_percent: Percent = Field(

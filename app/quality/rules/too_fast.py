@@ -22,9 +22,8 @@ class TooFast(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     explanation: ClassVar[str] = (
-        "Finds people who need a small part of the usual time: the median of the other annotators’ own medians. Some "
-        "people are quick and good: it cannot tell whether their answers are any worse. Slow answers say nothing, "
-        "since people take breaks."
+        "Finds people who need a small part of the usual time, which is the median of the others’ medians. Some people "
+        "are quick and good. Slow answers are ignored, because people take breaks."
     )
 
     share_percent: Percent = Field(

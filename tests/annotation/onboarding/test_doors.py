@@ -188,9 +188,9 @@ async def test_a_passphrase_or_a_closed_link_closes_the_links_of_platforms_unles
         expected = (200, False) if is_open else (403, True)
         assert (reply.status_code, "By invitation only" in reply.text) == expected, link
     share = (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
-    assert ("The links for platforms are closed" in share) is not is_open
+    assert ("The platform links are closed" in share) is not is_open
     warned = is_open and bool(settings)
-    assert ("The links for platforms are open: anybody who knows" in share) is warned
+    assert ("The platform links are open: anyone who knows" in share) is warned
 
 
 @pytest.mark.parametrize(("chosen", "stored"), [("", None), ("yes", True), ("no", False)])

@@ -166,7 +166,7 @@ async def test_a_draft_whose_link_is_closed_says_that_nobody_is_invited(engine, 
     await import_items(engine, campaign, VERBS)
     page = f"/admin/campaigns/{campaign.slug}"
     to_do = '<span class="visually-hidden">To do: </span><a href="/admin/campaigns/verbs/people">'
-    nobody = "The open link is closed, and nobody has a link of their own"
+    nobody = "The open link is closed and no one has a personal link"
     for tab in ("", "/items", "/share", "/launch/confirm"):
         html = (await researcher.get(page + tab)).text
         assert to_do in html

@@ -93,7 +93,7 @@ async def test_training_explains_and_is_repeated_until_it_is_understood(client, 
     page, address = await arrives(client, campaign)
     assert "Training, set 1 of 2" in page
     page = await answered(client, address, page, 70, 90)
-    assert "Have another look" in page
+    assert "Not quite – take another look" in page
     assert "Expected: 0 to 20" in page
     assert "Yours: 70" in page
     assert "<em>rare</em>" in page
@@ -102,7 +102,7 @@ async def test_training_explains_and_is_repeated_until_it_is_understood(client, 
     page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "Training, set 2 of 2" in page
     page = await answered(client, address, page, 20, 80)
-    assert "That is right" in page
+    assert "Correct" in page
     assert await leases_of(engine) == 0
     page = await sends(client, address, page, seen="1")
     assert fields_of(page)["hit"]
@@ -123,7 +123,7 @@ async def test_an_old_page_sent_again_counts_once(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await arrives(client, campaign)
     told = [await answered(client, address, page, 10, 90) for _ in range(3)]
-    assert all("That is right" in one for one in told)
+    assert all("Correct" in one for one in told)
     following = [await sends(client, address, told[0], seen="1") for _ in range(2)]
     assert all("Training, set 2 of 2" in one for one in following)
     assert await value(engine, "SELECT count(*) FROM visits") == 2
@@ -144,7 +144,7 @@ async def test_scripts_get_the_next_page_in_the_same_reply(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TABLE)
     page, address = await arrives(client, campaign)
     reply = await client.post(address, data=answers(page, 10, 90), headers=FETCH)
-    assert "That is right" in reply.text
+    assert "Correct" in reply.text
     assert "<html" not in reply.text
 
 

@@ -236,7 +236,8 @@ def render_refusal(
     """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
     choose_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
-    context |= {"token_hours": request.app.state.settings.worker_token_hours, "said": passphrase_text or ""}
+    context |= {"token_hours": request.app.state.settings.worker_token_hours}
+    context |= {"entered_passphrase": passphrase_text or ""}
     status = 200 if refusal.code == "passphrase_missing" else refusal.status
     return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
 
@@ -252,9 +253,9 @@ async def render_welcome(
     context = {
         "campaign": campaign,
         "design": campaign.design,
-        "asked": campaign.criteria_in_order(0),
+        "criterion_forms": campaign.criteria_in_order(0),
         "platform": platform,
-        "drawn": items,
+        "rendered": items,
         "token_hours": request.app.state.settings.worker_token_hours,
         "instructions": instructions,
         "start_token": start_form.new_token(),
@@ -402,11 +403,11 @@ async def render_next_hit(
     choose_request_language(request, assignment)
     (instructions,) = await convert_markdown_texts(assignment.instructions, latex=assignment.latex)
     context = {
-        "work": next_hit,
-        "drawn": items,
+        "next_hit": next_hit,
+        "rendered": items,
         "campaign": assignment,
         "design": assignment.design,
-        "asked": assignment.criteria_in_order(assignment.annotator_id),
+        "criterion_forms": assignment.criteria_in_order(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "may_leave": completion.can_leave(assignment),

@@ -69,7 +69,7 @@ async def render_step(
         "campaign": assignment,
         "version": visit.visit_version,
         "design": assignment.design,
-        "asked": assignment.criteria_in_order(assignment.annotator_id),
+        "criterion_forms": assignment.criteria_in_order(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
@@ -81,9 +81,9 @@ async def render_step(
     context["completion"] = (
         await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
     )
-    explanations = (context.get("told") or {}).get("explanations", ())
+    explanations = (context.get("feedback") or {}).get("explanations", ())
     context["explained"] = await convert_markdown_texts(*explanations, latex=assignment.latex)
-    context["drawn"] = await draw_step_items(connection, assignment, context.get("texts"))
+    context["rendered"] = await draw_step_items(connection, assignment, context.get("texts"))
     return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
 

@@ -1,0 +1,179 @@
+// A campaign's page while it is open. Without this file the page is complete, as of when it was loaded.
+//
+// Figures that everyone sees arrive as server-sent events, each a whole state. The table and the chosen item depend on the
+// page's address, so they are fetched again after each event.
+
+import { drawFigures, drawItem, tint } from "./figures.js";
+import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
+import { setText } from "./text.js";
+
+const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#scores", "#item", "#unjudged"];
+
+const byId = (id) => document.getElementById(id);
+const dashboard = byId("dashboard");
+
+// Parts that depend on the address
+
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+const startRefresh = newestRequest();
+const sourceByPart = new Map(); // the HTML that each part was made from, so that equal parts are left alone
+
+/** Fetch the parts again and replace those that differ. `isLive`: because of an answer, so that changes are shown. */
+async function refresh({ isLive = false } = {}) {
+  const isNewest = startRefresh();
+  const reply = await fetchPart(location.href).catch(() => null);
+  if (!isNewest() || !reply) return; // a newer request is under way, or the next event tries again
+  if (!reply.ok || reply.redirected) {
+    location.reload();
+    return;
+  }
+  const html = await reply.text();
+  if (!isNewest()) return;
+  const fresh = parsePart(html);
+  for (const selector of PARTS) {
+    const [old, next] = [document.querySelector(selector), fresh.querySelector(selector)];
+    if (!old || !next || sourceByPart.get(selector) === next.outerHTML) continue;
+    sourceByPart.set(selector, next.outerHTML);
+    const rowsBefore = isLive ? describeRows(old) : new Map();
+    replacePart(old, next);
+    showChanges(next, rowsBefore);
+  }
+  drawItem();
+}
+
+/** Return where each row of a part is, and its cells' texts, by key. */
+function describeRows(part) {
+  return new Map([...part.querySelectorAll("tr[data-key]")].map((row) => [
+    row.dataset.key, { top: row.getBoundingClientRect().top, texts: [...row.cells].map((cell) => cell.textContent) },
+  ]));
+}
+
+/** Let rows slide from where they were, and tint figures that differ. */
+function showChanges(part, rowsBefore) {
+  for (const row of part.querySelectorAll("tr[data-key]")) {
+    const { top, texts } = rowsBefore.get(row.dataset.key) ?? {};
+    if (!texts) continue;
+    const distance = top - row.getBoundingClientRect().top;
+    if (Math.abs(distance) >= 1 && !reducedMotion.matches) {
+      row.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: 150, easing: "ease-out" });
+    }
+    [...row.cells].forEach((cell, i) => { if (cell.matches(".figure:not(.place)") && cell.textContent !== texts[i]) tint(cell); });
+  }
+}
+
+// Navigation within the page
+
+async function go(address, { replace = false } = {}) {
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  await refresh();
+  if (location.hash === "#item" && !replace) byId("item").scrollIntoView({ block: "nearest" });
+}
+
+const itemLinks = () => [...document.querySelectorAll(".scores tbody a")];
+
+/** Move the focus to the next (1) or the previous (-1) item, on another page of the table if need be. */
+async function moveToItem(step) {
+  const links = itemLinks();
+  const next = links[links.indexOf(document.activeElement) + step];
+  if (next) {
+    next.focus();
+    await go(next.href, { replace: !byId("item").hidden });
+    return;
+  }
+  const pageLink = document.querySelector(`.scores .pager a[rel=${step > 0 ? "next" : "prev"}]`);
+  if (!pageLink) return;
+  await go(pageLink.href, { replace: true });
+  const link = itemLinks().at(step > 0 ? 0 : -1);
+  link?.focus();
+  if (link) await go(link.href, { replace: true });
+}
+
+async function closeItem(link) {
+  const key = document.querySelector(".scores tr.chosen")?.dataset.key;
+  await go(link.href);
+  document.querySelector(`.scores tr[data-key="${key}"] a`)?.focus();
+}
+
+addEventListener("keydown", (event) => {
+  if (event.metaKey || event.ctrlKey || event.altKey || event.shiftKey) return;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const closeLink = byId("item").querySelector(".close");
+  if (step && event.target.matches(".scores tbody a")) {
+    event.preventDefault();
+    moveToItem(step);
+  } else if (event.key === "Escape" && closeLink && !event.defaultPrevented && !event.target.matches("input")) {
+    event.preventDefault();
+    closeItem(closeLink);
+  }
+});
+
+dashboard.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-view]");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  if (link.matches(".close")) closeItem(link);
+  else go(link.href);
+});
+
+dashboard.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-view]")) return;
+  event.preventDefault();
+  const address = new URL(event.target.action);
+  for (const [name, value] of new FormData(event.target)) if (value) address.searchParams.set(name, value);
+  go(address);
+});
+
+addEventListener("popstate", () => refresh());
+
+// Live updates
+
+let { version } = dashboard.dataset;
+let newestState = null; // what arrived and is not drawn yet, while no one looks
+let updatedAt = Date.now();
+let isConnected = false;
+
+function showAge() {
+  const seconds = Math.max(0, Math.round((Date.now() - updatedAt) / 1000));
+  const [count, unit] = seconds < 60 ? [seconds, "s"] : seconds < 3600 ? [Math.floor(seconds / 60), "min"] : [Math.floor(seconds / 3600), "h"];
+  setText(byId("updated"), `${isConnected ? "live · " : ""}updated ${count} ${unit} ago`);
+}
+
+function showNewestState() {
+  if (document.hidden || !newestState) return;
+  drawFigures(newestState);
+  newestState = null;
+  showAge();
+  refresh({ isLive: true });
+}
+
+const events = new EventSource(dashboard.dataset.events);
+events.addEventListener("message", (event) => {
+  if (event.lastEventId === version) return;
+  version = event.lastEventId;
+  newestState = JSON.parse(event.data);
+  updatedAt = Date.now();
+  showNewestState();
+});
+events.addEventListener("open", () => {
+  isConnected = true;
+  showAge();
+  setText(byId("connection"), "");
+});
+events.addEventListener("logged-out", () => location.reload());
+events.addEventListener("error", () => {
+  const hasEnded = events.readyState === EventSource.CLOSED;
+  isConnected = false;
+  showAge();
+  if (hasEnded) refresh(); // leads to the login if the session has ended
+  setText(byId("connection"), hasEnded
+    ? "Live updates have stopped. Reload the page to see what is new."
+    : "The connection was lost. Trying again. Answers are safe, and this page will catch up.");
+});
+addEventListener("pagehide", () => events.close());
+document.addEventListener("visibilitychange", showNewestState);
+
+setInterval(showAge, 1000);
+showAge();
+drawFigures();
+drawItem();

@@ -1,0 +1,71 @@
+// The plan is worked out on the server, which streams its progress as lines of JSON. Stop, or leaving the page, ends it.
+
+import { localizeTimes } from "./times.js";
+
+const form = document.querySelector("form[data-plan]");
+const find = (name) => document.querySelector(`[data-${name}]`);
+
+if (form) {
+  const planning = find("planning");
+  const bar = planning.querySelector("progress");
+  const status = planning.querySelector("[role=status]");
+
+  const showProblem = (message = "") => {
+    find("problem").textContent = message;
+    find("problem").hidden = !message;
+  };
+
+  const setBusy = (isBusy) => {
+    planning.hidden = !isBusy;
+    form.querySelector("button").disabled = isBusy;
+  };
+
+  /** Show a line of the reply; return whether it is the last one. */
+  const showReport = (report) => {
+    if (report.runs !== undefined) {
+      bar.value = report.runs;
+      status.textContent = `${report.runs} of ${bar.max} campaigns simulated`;
+    }
+    if (report.error) showProblem(report.error.message);
+    if (report.found) {
+      find("found").innerHTML = report.found;
+      localizeTimes(find("found"));
+    }
+    return Boolean(report.found || report.error);
+  };
+
+  /** Show the lines of a reply as they arrive; return whether it was complete. */
+  const showReports = async (reply) => {
+    const reader = reply.body.getReader();
+    const decoder = new TextDecoder();
+    let isComplete = false;
+    for (let rest = "", chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      const lines = (rest + decoder.decode(chunk.value, { stream: true })).split("\n");
+      rest = lines.pop();
+      for (const line of lines) isComplete = showReport(JSON.parse(line)) || isComplete;
+    }
+    return isComplete;
+  };
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const address = `${location.pathname}?${new URLSearchParams(new FormData(form))}`;
+    const stopping = new AbortController();
+    planning.querySelector("button").onclick = () => stopping.abort();
+    showProblem();
+    find("found").replaceChildren();
+    bar.removeAttribute("value");
+    status.textContent = "Waiting for the server …";
+    setBusy(true);
+    try {
+      const reply = await fetch(address, { headers: { "x-easel": "fetch", accept: "application/json" }, signal: stopping.signal });
+      if (!reply.ok) showProblem((await reply.json()).error.message);
+      else if (!await showReports(reply)) showProblem("Planning stopped early. Nothing has changed. Try again.");
+      history.replaceState(null, "", address);
+    } catch {
+      showProblem(stopping.signal.aborted ? "Stopped. Nothing has changed." : "The connection was lost. Nothing has changed. Try again.");
+    } finally {
+      setBusy(false);
+    }
+  });
+}
