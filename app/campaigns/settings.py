@@ -18,7 +18,6 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
-from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -33,6 +32,8 @@ from app.campaigns.setting_types import (
     ScaleLabel,
     Selection,
     UpdateLaw,
+    can_law_read_design,
+    can_law_serve_rule,
     normalise_prior,
 )
 from app.designs.criteria_settings import (
