@@ -235,7 +235,7 @@ def render_action_page(
     warnings: Mapping[str, Any] | None = None,
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
-    context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
+    context = {"campaign": campaign, "action": action, **(warnings or {})}
     context |= {"platforms": platforms_with_pages(), "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
     context |= {
         "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
@@ -246,7 +246,7 @@ def render_action_page(
         PlanFindings.from_stored(campaign.newest_plan, items=items, per_item=per_item) if action == "launch" else None
     )
     context |= {"advice": hints.advice_on_rule(campaign), "plan": plan}
-    return render_page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+    return render_page(request, "admin/action.html", context, refusal=refusal)
 
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")

@@ -44,8 +44,8 @@ async def choose_question_page(request: Request) -> HTMLResponse:
 
 
 def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"questions": load_questions(), "designs": DESIGNS, "refusal": refusal}
-    return render_page(request, "admin/questions.html", context, status=refusal.status if refusal else 200)
+    context = {"questions": load_questions(), "designs": DESIGNS}
+    return render_page(request, "admin/questions.html", context, refusal=refusal)
 
 
 @router.post("/campaigns/new/file")
