@@ -68,10 +68,7 @@ class CampaignSettings(
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
     name: RequiredText = Field(title="Name", description="Shown to annotators at the top of the page.")
-    question: RequiredText = Field(
-        title="Question",
-        description="What annotators are asked about the items of a HIT.",
-    )
+    question: RequiredText = Field(title="Question", description="What annotators are asked about the items of a HIT.")
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", json_schema_extra=EDITABLE,
         description="Markdown. Annotators can open them at any time. Once launched, correct only how they say it; the "
@@ -206,11 +203,7 @@ class CampaignSettings(
         description="Only for iterations: an item that leads a HIT may also appear in another one. Paper: no.",
     )  # fmt: skip
     seed: int = Field(
-        default=2018,
-        ge=0,
-        lt=2**63,
-        title="Seed",
-        description="Start of the random draws of items and their order.",
+        default=2018, ge=0, lt=2**63, title="Seed", description="Start of the random draws of items and their order."
     )
 
     judgments_per_item: int = Field(

@@ -32,12 +32,7 @@ from app.cli.run_command import (
     server_base_address,
     write_chunks,
 )
-from app.cli.settings_options import (
-    READABLE_FILE,
-    add_settings_options,
-    merge_settings_sources,
-    parse_setting_options,
-)
+from app.cli.settings_options import READABLE_FILE, add_settings_options, merge_settings_sources, parse_setting_options
 from app.cli.text_table import format_text_table, terminal_width, wrap_text
 from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import

@@ -78,12 +78,7 @@ def render_invitation_page(
 ) -> HTMLResponse:
     if session is not None:
         request.state.session = session
-    context = {
-        "invitation": row,
-        "token": token,
-        "way": way,
-        "name": name[: users.MAX_LOGIN_NAME_CHARACTERS],
-    }
+    context = {"invitation": row, "token": token, "way": way, "name": name[: users.MAX_LOGIN_NAME_CHARACTERS]}
     return render_page(request, "admin/invitation.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
 
 

@@ -24,14 +24,7 @@ from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid, NotFound, Refusal
-from app.http.dependencies import (
-    Database,
-    FormFields,
-    Now,
-    Transaction,
-    render_page,
-    request_base_url,
-)
+from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import load_rule_reaches
 from app.record.campaign import CampaignOnPage
