@@ -171,10 +171,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/annotators/{{annotator}}/{{action}}",
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
     ),
-    COPY_CAMPAIGN: (
-        f"POST {CAMPAIGN_PAGES_PATH}/copy",
-        f"POST {CAMPAIGN_API_PATH}/copies",
-    ),
+    COPY_CAMPAIGN: (f"POST {CAMPAIGN_PAGES_PATH}/copy", f"POST {CAMPAIGN_API_PATH}/copies"),
     SHARE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}/members",
         f"POST {CAMPAIGN_PAGES_PATH}/members",
@@ -192,11 +189,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {API_PATH}/campaigns",
         f"POST {API_PATH}/campaigns/files",
     ),
-    SEE_SERVER: (
-        f"GET {ADMIN_PATH}/log",
-        f"GET {ADMIN_PATH}/log.{{ending}}",
-        f"GET {API_PATH}/log",
-    ),
+    SEE_SERVER: (f"GET {ADMIN_PATH}/log", f"GET {ADMIN_PATH}/log.{{ending}}", f"GET {API_PATH}/log"),
     MANAGE_PEOPLE: (
         f"GET {PEOPLE_PATH}",
         f"POST {PEOPLE_PATH}",

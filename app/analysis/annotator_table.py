@@ -201,9 +201,8 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
 ANNOTATOR_TABLE = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
-    "How much each annotator did, how their answers are spread, how far they agree with the others, and how "
-    "consistent they are. Agreement with the others is no proof of being right: an annotator who differs may know "
-    "better.",
+    "How much each annotator did, how their answers are spread, how far they agree with the others, and how consistent "
+    "they are. Agreement with the others is no proof of being right: an annotator who differs may know better.",
     build_annotator_table,
     reads=("points", "order", "classes"),
     shows_annotators=True,

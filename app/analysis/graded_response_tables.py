@@ -16,9 +16,17 @@ from scipy.special import ndtri
 
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.natural_sort import natural_sort_key
 from app.analysis.pairwise_tables import preference_pairs, preference_pairs_in_groups
-from app.analysis.result_types import Answers, Column, Mask, Options, ResultTable, cache_last_result, to_cell_rows
+from app.analysis.result_types import (
+    Answers,
+    Column,
+    Mask,
+    Options,
+    ResultTable,
+    cache_last_result,
+    natural_sort_key,
+    to_cell_rows,
+)
 from app.analysis.scores import require_answers
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Integers

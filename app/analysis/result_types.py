@@ -5,6 +5,7 @@ people and programs read. `method_types` defines what a method is, and `methods`
 """
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -269,3 +270,8 @@ def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:
 def to_cell_rows(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
     """Return rows from columns of equal length."""
     return list(zip(*to_cell_columns(*columns), strict=True))
+
+
+def natural_sort_key(name: str) -> tuple[float, str]:
+    """Return a key that sorts whole numbers first and as numbers, then other names without regard to case."""
+    return (float(name) if re.fullmatch(r"-?\d+", name) else math.inf, name.casefold())

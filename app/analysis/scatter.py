@@ -140,13 +140,7 @@ def label_dots(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
 LABEL_SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1))  # right, left, above, below: steps from the dot
 LABEL_CLEARANCE_RADII = 2.5  # from how many of its radii on a dot is taken for that of a name
 MAX_DOTS_WITH_LABEL_LINES = 20  # with more dots, names without room close by are left out
-LABEL_DISTANCES_PERCENT = (
-    7.0,
-    11.0,
-    15.0,
-    20.0,
-    26.0,
-)  # per cent of the frame, from a dot to a distant name
+LABEL_DISTANCES_PERCENT = (7.0, 11.0, 15.0, 20.0, 26.0)  # per cent of the frame, from a dot to a distant name
 
 
 def label_dot(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Dot | None:

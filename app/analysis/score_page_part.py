@@ -12,8 +12,7 @@ from app.analysis.chart_axes import Axis, DrawnArray, axis_around_intervals, int
 from app.analysis.fit_cache import FitCache, find_registered_method
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
-from app.analysis.natural_sort import natural_sort_key
-from app.analysis.result_types import Answers, Column, Comparison, Scores
+from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
 from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
 from app.analysis.view import AnalysisView, cut_table_page, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize

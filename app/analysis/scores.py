@@ -89,11 +89,7 @@ def median_notes(answers: Answers) -> tuple[Note, ...]:
 def z_scores(answers: Answers) -> Scores:
     """Return the mean of each item's judgments, in standard deviations above the annotator's mean."""
     assessment = direct_assessment.assess_standardised_scores(
-        answers.item,
-        answers.annotator,
-        answers.score,
-        n_items=answers.n_items,
-        n_annotators=answers.n_annotators,
+        answers.item, answers.annotator, answers.score, n_items=answers.n_items, n_annotators=answers.n_annotators
     )
     return replace(scores_of_assessment(assessment.scores), has_judgments=answers.has_judgments)
 

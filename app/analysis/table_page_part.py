@@ -30,11 +30,7 @@ from app.errors import Conflict
 from app.http.paging import Page
 from app.inference.ground.notes import Note
 
-PROGRAM_COLUMNS = {
-    "measure": "title",
-    "id": "text",
-    "annotator": "name",
-}  # columns that repeat another one for people
+PROGRAM_COLUMNS = {"measure": "title", "id": "text", "annotator": "name"}  # columns that repeat another one for people
 GROUP_HEADING_COLUMNS = {"group"}
 INTERVAL_END_COLUMNS = ("low", "high")
 

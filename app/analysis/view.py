@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, StringConstraints
 
-from app.analysis.natural_sort import natural_sort_key
-from app.analysis.result_types import MAX_CLASSES, Cell, Column, ResultTable
+from app.analysis.result_types import MAX_CLASSES, Cell, Column, ResultTable, natural_sort_key
 from app.analysis.subgroups import MAX_GROUP_CHARACTERS
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion

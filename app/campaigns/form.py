@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.campaigns.choice_titles import choice_titles, has_choice
-from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
 from app.campaigns.form_sections import (
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
@@ -14,6 +13,7 @@ from app.campaigns.form_sections import (
     FORM_FIELD_GROUPS,
 )
 from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
+from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 from app.designs.criteria_settings import MAX_CRITERIA

@@ -14,11 +14,7 @@ from app.campaigns.form import (
     form_values_of_settings,
     value_limits_of_schema,
 )
-from app.campaigns.form_sections import (
-    ASKED_BY_SETTING,
-    CRITERIA_SETTING,
-    DESIGN_SETTINGS_SETTING,
-)
+from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import JOINT_ERROR_TYPE, SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN

@@ -6,7 +6,7 @@ The form shows them, the launch page, and the advice about a selection rule that
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from app.campaigns.compatibility import can_law_serve_rule
+from app.campaigns.setting_types import can_law_serve_rule
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN

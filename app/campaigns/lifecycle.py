@@ -7,15 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import (
-    delete,
-    exists,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import delete, exists, insert, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members

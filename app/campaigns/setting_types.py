@@ -1,68 +1,72 @@
-"""Types of campaign settings: texts, numbers, choices and registry keys with their limits."""
+"""Types of campaign settings, with their limits, and which designs, update laws and selection rules go together."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    Field,
-    StringConstraints,
-)
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
-from app.campaigns.registry_key import registry_key_type
 from app.designs.content import CONTENT_KINDS
+from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
+from app.inference.observations.judgment_kinds import can_law_read
+from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
+from app.selection.rule import Rule
 
 MAX_CAMPAIGN_NAME_CHARACTERS = 500
+EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
+
+
+def registry_key_type(registry: Mapping[str, Any]) -> Any:
+    """Return the type of texts that are keys of the registry when they are validated."""
+
+    def require_registered(key: str) -> str:
+        if key not in registry:
+            raise PydanticCustomError(
+                "literal_error", "Input should be {expected}", {"expected": " or ".join(registry)}
+            )
+        return key
+
+    def add_enum_of_keys(schema: dict[str, Any]) -> None:
+        schema["enum"] = list(registry)
+
+    return Annotated[str, AfterValidator(require_registered), Field(json_schema_extra=add_enum_of_keys)]
 
 
 RequiredText = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
 ]
-
-
 ScaleLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-
-
 # Beyond these limits, squares and their ratios leave the range of floats, and a campaign could select no item.
 PositiveWidth = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
-
-
 FinitePriorNumber = Annotated[float, Field(allow_inf_nan=False)]
-
-
 DesignName: Any = registry_key_type(DESIGNS)
-
-
 UpdateLaw: Any = registry_key_type(ONLINE_LAWS)
-
-
 RuleName: Any = registry_key_type(SELECTION_RULES)
-
-
 Selection = Literal["streaming", "iterations"]
-
-
 ContentKind: Any = registry_key_type(CONTENT_KINDS)
-
-
 LanguageName: Any = Literal[(BROWSER_LANGUAGE, *LANGUAGES)]
-
-
 ColumnName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)
 ]
-
-
 Differences = Literal["none", "reference", "pair"]
-
-
 CriteriaShown = Literal["in turn", "grid"]
 
 
-EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
+def can_law_read_design(design: Design, law: Law) -> bool:
+    """Return whether a law can read a design's answers."""
+    return can_law_read(law.reads, design.value_kind, len(design.classes))
+
+
+def can_law_serve_rule(rule: Rule, law: Law) -> bool:
+    """Return whether a law keeps what a selection rule reads."""
+    labels = law.family.counts_classes
+    if rule.reads_labels or rule.needs_ordered_scores:
+        return labels == rule.reads_labels and (not rule.needs_bounded_scores or law.family.support == (0.0, 1.0))
+    return True
 
 
 def normalise_prior(values: Mapping[str, Any]) -> dict[str, Any]:

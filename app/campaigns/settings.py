@@ -18,7 +18,6 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
-from app.campaigns.compatibility import can_law_read_design, can_law_serve_rule
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -33,6 +32,8 @@ from app.campaigns.setting_types import (
     ScaleLabel,
     Selection,
     UpdateLaw,
+    can_law_read_design,
+    can_law_serve_rule,
     normalise_prior,
 )
 from app.designs.criteria_settings import (
@@ -67,10 +68,7 @@ class CampaignSettings(
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
     name: RequiredText = Field(title="Name", description="Shown to annotators at the top of the page.")
-    question: RequiredText = Field(
-        title="Question",
-        description="What annotators are asked about the items of a HIT.",
-    )
+    question: RequiredText = Field(title="Question", description="What annotators are asked about the items of a HIT.")
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", json_schema_extra=EDITABLE,
         description="Markdown that annotators can open at any time. After launch, fix wording only.",
@@ -184,11 +182,7 @@ class CampaignSettings(
         description="Only for iterations: let the leading item of a HIT appear in other HITs too. Paper: no.",
     )  # fmt: skip
     seed: int = Field(
-        default=2018,
-        ge=0,
-        lt=2**63,
-        title="Seed",
-        description="Starting point of the random draws.",
+        default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws."
     )
 
     judgments_per_item: int = Field(

@@ -32,12 +32,7 @@ from app.cli.run_command import (
     server_base_address,
     write_chunks,
 )
-from app.cli.settings_options import (
-    READABLE_FILE,
-    add_settings_options,
-    merge_settings_sources,
-    parse_setting_options,
-)
+from app.cli.settings_options import READABLE_FILE, add_settings_options, merge_settings_sources, parse_setting_options
 from app.cli.text_table import format_text_table, terminal_width, wrap_text
 from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import
@@ -107,13 +102,9 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
         table_name = upload.parsed_file.content.items and upload.parsed_file.content.items.file
         if table is None and upload.table is None and table_name:
             table = campaign_file_io.file_next_to(path.parent, table_name)
-        item_table = ItemTable(table.name, stack.enter_context(table.open("rb"))) if table else upload.table
-        create_draft = partial(
-            campaign_file_io.create_campaign_of_file,
-            parsed_file=upload.parsed_file,
-            table=item_table,
-            media=upload.media,
-        )
+        if table:
+            upload = upload._replace(table=ItemTable(table.name, stack.enter_context(table.open("rb"))))
+        create_draft = partial(campaign_file_io.create_campaign_of_file, sent=upload)
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
 

@@ -115,12 +115,7 @@ def run_lexical_frequency(
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
         run_scale_experiment(
-            sakaguchi_2018.lexical_frequency_material(),
-            out,
-            runs,
-            population_name=like,
-            noise_share=context,
-            seed=seed,
+            sakaguchi_2018.lexical_frequency_material(), out, runs, population_name=like, noise_share=context, seed=seed
         )
 
 

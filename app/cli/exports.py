@@ -38,9 +38,7 @@ criterion_option = click.option(
 @click.command()
 @click.argument("slug")
 @click.option(
-    "--replay",
-    is_flag=True,
-    help="Store the replayed posteriors if they differ from the stored ones only by rounding.",
+    "--replay", is_flag=True, help="Store the replayed posteriors if they differ from the stored ones only by rounding."
 )
 @json_option
 def verify(slug: str, *, replay: bool, as_json: bool) -> None:
@@ -100,11 +98,7 @@ FORMAT_HELP = "Default: json for settings, csv for everything else."
 @click.argument("slug")
 @click.argument("what", type=click.Choice(export_names()))
 @click.option("--format", "format_", type=click.Choice(["csv", "jsonl", "json"]), help=FORMAT_HELP)
-@click.option(
-    "--spreadsheet",
-    is_flag=True,
-    help=SPREADSHEET_HELP,
-)
+@click.option("--spreadsheet", is_flag=True, help=SPREADSHEET_HELP)
 @classes_option
 @criterion_option
 @output_option

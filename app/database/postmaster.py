@@ -167,8 +167,7 @@ def failure_in_one_line(output: str, failure: str) -> str:
         return f"{failure}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     message = next(
-        (line for line in lines if "FATAL" in line or "error:" in line),
-        lines[-1] if lines else "it printed no message",
+        (line for line in lines if "FATAL" in line or "error:" in line), lines[-1] if lines else "it printed no message"
     )
     return f"{failure}: {message}"
 

@@ -22,11 +22,7 @@ from app.settings import project_folder
 
 ARGUMENT_JUDGMENTS = project_folder() / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
 # Table 1: whether the triads of each annotator are transitive.
-PAPER_TRIADS = {
-    "A1": (True, True, True),
-    "A2": (True, False, True),
-    "A3": (False, True, False),
-}
+PAPER_TRIADS = {"A1": (True, True, True), "A2": (True, False, True), "A3": (False, True, False)}
 PAPER_KAPPA = {"A1": "1", "A2": ".34", "A3": "−.28"}
 CHANCE_WITH_A_TIE = 7 / 19  # 8 of the 27 ways to judge three pairs have no tie, and 6 of the 13 transitive ways
 PAPER_CHANCE, HUNDRED = 0.48, 100  # the paper cuts its chance, 13/27, off after two decimals

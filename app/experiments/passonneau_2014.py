@@ -30,11 +30,7 @@ LABELS_TITLE, MAJORITY_TITLE, MODEL_TITLE, MODEL_FROM_VOTES_TITLE = (
 )
 AGREEMENT_DRAWS, AGREEMENT_SEED = 1000, 2014
 # Alpha of trained annotators in the paper, which gives none for “ask”.
-TRAINED_ALPHA = {
-    "add-v": "0.55",
-    "date-n": "0.47",
-    "help-v": "0.26",
-}
+TRAINED_ALPHA = {"add-v": "0.55", "date-n": "0.47", "help-v": "0.26"}
 # Mean accuracy of annotators by sense, from 1, as far as the paper gives it.
 PAPER_ACCURACY = {
     "add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19},

@@ -112,13 +112,15 @@ def render_page(
     template: str,
     context: Mapping[str, Any] | None = None,
     *,
+    refusal: Refusal | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """Return a rendered template, in the language that was chosen for this request."""
-    template_responses = template_responses_for(request_language(request))
-    return template_responses.TemplateResponse(
-        request, template, dict(context or {}), status_code=status, headers=headers
+    """Return a rendered template, in the language that was chosen for this request; of a refusal, with its status."""
+    if refusal is not None:
+        status, headers = refusal.status, {**retry_after_headers(refusal), **(headers or {})}
+    return template_responses_for(request_language(request)).TemplateResponse(
+        request, template, {"refusal": refusal, **(context or {})}, status_code=status, headers=headers
     )
 
 

@@ -1,7 +1,7 @@
 """Stored campaigns from campaign files, and campaign files from stored campaigns."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -15,80 +15,64 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import campaign_file, item_list, lifecycle
-from app.campaigns.campaign_file import MAX_ITEMS_IN_CAMPAIGN_FILE, ItemsOfFile, ParsedCampaignFile
+from app.campaigns.campaign_file import MAX_ITEMS_IN_CAMPAIGN_FILE, ItemsOfFile
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES, YAML_MEDIA_TYPE
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
 from app.imports import campaign_zip, checks_import, items, outputs
-from app.imports.campaign_zip import MEDIA_FOLDER, ItemTable
+from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media import media_store
-from app.media.media_zip import MEDIA_PIECE_BYTES, MediaZip
-from app.uploads import ReadOptions, format_cell, read_table, table_from_objects
+from app.media.media_zip import MEDIA_PIECE_BYTES
+from app.uploads import ReadOptions, UploadedTable, format_cell, read_table, table_from_objects
 
 FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
 
 
 async def create_campaign_of_file(
-    connection: AsyncConnection,
-    parsed_file: ParsedCampaignFile,
-    *,
-    now: datetime,
-    max_mb: int,
-    table: ItemTable | None = None,
-    media: MediaZip | None = None,
+    connection: AsyncConnection, sent: SentCampaign, *, now: datetime, max_mb: int
 ) -> Campaign:
-    """Create a draft with the items that the file brings, or with those of `table`; `media` has the files they name.
+    """Create a draft with the items that the file brings, or with those of the table that came with it.
 
     Closes the table. Raises what `create_draft_campaign` and the import of items raise, and `Invalid`
-    (`items_not_sent`) if
-    the file names a table and none is given, or if there are media files and no items. The caller must not commit its
-    transaction then.
+    (`items_not_sent`) if the file names a table that did not come, or if there are media files and no items. The caller
+    must not commit its transaction then.
     """
-    with nullcontext() if table is None else table.file:
-        return await create_draft_with_items(connection, parsed_file, table, media, now=now, max_mb=max_mb)
+    with nullcontext() if sent.table is None else sent.table.file:
+        campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
+        if named_reader := reader_of_sent_items(sent, max_mb):
+            file_name, read_items = named_reader
+            mapping = column_mapping_of_file(sent.parsed_file.content.items or ItemsOfFile.model_construct())
+            with name_file_in_errors(file_name):
+                await items.import_items_table(connection, campaign.slug, read_items, mapping, media=sent.media)
+    return campaign
 
 
-async def create_draft_with_items(
-    connection: AsyncConnection,
-    parsed_file: ParsedCampaignFile,
-    table: ItemTable | None,
-    media: MediaZip | None,
-    *,
-    now: datetime,
-    max_mb: int,
-) -> Campaign:
-    """Create the draft and import its items, as `create_campaign_of_file` says."""
-    campaign = await lifecycle.create_draft_campaign(connection, parsed_file.content.settings, now=now)
-    items_of_file = parsed_file.content.items or ItemsOfFile.model_construct()
-    mapping = column_mapping_of_file(items_of_file)
+def reader_of_sent_items(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
+    """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
+    items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
-        read_upload = partial(
-            read_table, table.file, table.name, max_mb=max_mb, read_options=read_as_of_file(items_of_file)
+        options = ReadOptions(items_of_file.encoding, items_of_file.quotes)
+        return table.name, partial(read_table, table.file, table.name, max_mb=max_mb, read_options=options)
+    if items_of_file.rows:
+        document = sent.parsed_file.document
+        lines = [document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]
+        return sent.parsed_file.name, partial(table_from_objects, list(zip(lines, items_of_file.rows, strict=True)))
+    if items_of_file.file:
+        raise Invalid(
+            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was "
+            "created. Take `items` out and import the table afterwards, or create the campaign on the command line.",
+            code="items_not_sent",
         )
-        with name_file_in_errors(table.name):
-            await items.import_items_table(connection, campaign.slug, read_upload, mapping, media=media)
-    elif items_of_file.rows:
-        lines = [parsed_file.document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]
-        read_rows = partial(table_from_objects, list(zip(lines, items_of_file.rows, strict=True)))
-        with name_file_in_errors(parsed_file.name):
-            await items.import_items_table(connection, campaign.slug, read_rows, mapping, media=media)
-    elif media is not None and not items_of_file.file:
+    if sent.media is not None:
         raise Invalid(
             f"There are files in {MEDIA_FOLDER} and no items that name them. Nothing was created.",
             code="items_not_sent",
         )
-    elif items_of_file.file:
-        raise Invalid(
-            f"The items are in “{shorten_echo(items_of_file.file)}”, which did not come with this file. Nothing was "
-            "created. Take "
-            "`items` out and import the table afterwards, or create the campaign on the command line.",
-            code="items_not_sent",
-        )
-    return campaign
+    return None
 
 
 def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
@@ -96,10 +80,6 @@ def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
     return ColumnMapping(
         identifier, items_of_file.shown, items_of_file.template, items_of_file.priors, frozenset(items_of_file.ignore)
     )
-
-
-def read_as_of_file(items_of_file: ItemsOfFile) -> ReadOptions:
-    return ReadOptions(items_of_file.encoding, items_of_file.quotes)
 
 
 @contextmanager

@@ -57,25 +57,20 @@ def read_sent_campaign(
             raise Invalid(
                 f"There is no file {CAMPAIGN_FILE_NAME} in this zip. Nothing was created.", code="campaign_file_missing"
             )
-        parsed_file = campaign_file.parse_campaign_file(
-            first_bytes_of_member(zip_, members.pop(folder + CAMPAIGN_FILE_NAME), MAX_CAMPAIGN_FILE_BYTES + 1),
-            CAMPAIGN_FILE_NAME,
-            overrides,
-        )
+        with zip_.open(members.pop(folder + CAMPAIGN_FILE_NAME)) as opened:
+            content = opened.read(MAX_CAMPAIGN_FILE_BYTES + 1)
+        parsed_file = campaign_file.parse_campaign_file(content, CAMPAIGN_FILE_NAME, overrides)
         table_name = parsed_file.content.items and parsed_file.content.items.file
         table_info = members.pop(folder + table_name, None) if table_name else None
         if stray := [path for path in members if not path.startswith(folder + MEDIA_FOLDER)]:
             raise Invalid(
                 f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that this "
-                "names, nor in the "
-                f"folder {MEDIA_FOLDER}. Nothing was created.",
+                f"names, nor in the folder {MEDIA_FOLDER}. Nothing was created.",
                 code="zip_stray",
                 file=shorten_echo(stray[0]),
             )
         table = (
-            None
-            if table_info is None
-            else ItemTable(table_name or "", unpack_table(zip_, table_info, limits.max_upload_mb))
+            ItemTable(table_name or "", unpack_table(zip_, table_info, limits.max_upload_mb)) if table_info else None
         )
     media = MediaZip(file, limits.max_media_file_mb, limits.max_media_mb, folder + MEDIA_FOLDER)
     return SentCampaign(parsed_file, table, media if members else None)
@@ -89,17 +84,10 @@ def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> B
     if info.file_size > max_mb * MB:
         raise TooLarge(
             f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the "
-            "most. "
-            "Nothing was created.",
+            "most. Nothing was created.",
             code="file_too_large",
         )
     return media_zip.unpack_to_temporary_file(zip_, info)
-
-
-def first_bytes_of_member(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:
-    """Return the first bytes of a file in a zip."""
-    with zip_.open(info) as opened:
-        return opened.read(max_bytes)
 
 
 async def write_campaign_zip(
@@ -111,9 +99,8 @@ async def write_campaign_zip(
         with zipfile.ZipFile(file, "w") as zip_:
             zip_.writestr(zipfile.ZipInfo(CAMPAIGN_FILE_NAME), campaign_yaml, zipfile.ZIP_DEFLATED)
             for name in sorted(media_names):
-                with zip_.open(
-                    zipfile.ZipInfo(MEDIA_FOLDER + name), "w"
-                ) as part:  # stored: media formats are compressed already
+                # Stored: media formats are compressed already.
+                with zip_.open(zipfile.ZipInfo(MEDIA_FOLDER + name), "w") as part:
                     async for data in media_store.stream_whole_file(connection, campaign_id, name):
                         await asyncio.to_thread(part.write, data)
         file.seek(0)

@@ -19,8 +19,8 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.file_format import INPUT_KEPT_MESSAGE
 from app.errors import Invalid, pluralize, shorten_echo
-from app.imports.criteria_rows import split_rows_by_criterion
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
+from app.imports.result_rows import split_rows_by_criterion
 from app.selection.segments import distinct_items, values_for_all_items
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import refuse_line

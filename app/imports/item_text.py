@@ -1,18 +1,19 @@
-"""Text of an item that annotators see: one column of its row, or a small template over columns."""
+"""Text of an item that annotators see: a column of its row, a path such as `messages[0].content`, or a template."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
 from app.imports.columns import find_column, fold_name, require_column
-from app.imports.row_path import RowPath, format_cell_value, parse_row_path
-from app.uploads import INDEX_COLUMN
+from app.uploads import INDEX_COLUMN, format_cell
 
 COMMON_SHOWN_COLUMN_NAMES = ("text", "sent", "sentence", "shown", "item")
 NEVER_SHOWN_COLUMNS = ("id", "alpha", "beta", "mode", "var", "mu", "sigma", "sigma2", INDEX_COLUMN)
 TEMPLATE_TOKEN_PATTERN = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[{}]")
+PATH_STEP_PATTERN = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?[0-9]{1,6})\]")
+CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of chat messages
 
 
 def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
@@ -22,6 +23,33 @@ def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
             return column
     candidates = [name for name in columns if fold_name(name) not in NEVER_SHOWN_COLUMNS]
     return candidates[0] if len(candidates) == 1 else None
+
+
+class RowPath(NamedTuple):
+    """A column of a table, and the names and indices that lead from its value to one within it."""
+
+    column: str
+    steps: tuple[str | int, ...] = ()
+
+    def has_value_in(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a row has a value at this path, which may be null."""
+        return self.find_value_in(row)[0]
+
+    def value_in(self, row: Mapping[str, Any]) -> Any:
+        """Return the value at this path; None if a row has none."""
+        return self.find_value_in(row)[1]
+
+    def find_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
+        """Return whether a row has a value at this path, and the value."""
+        value: Any = row
+        for step in (self.column, *self.steps):
+            if isinstance(step, int):
+                if not isinstance(value, list) or not -len(value) <= step < len(value):
+                    return False, None
+            elif not isinstance(value, Mapping) or step not in value:
+                return False, None
+            value = value[step]
+        return True, value
 
 
 class ItemTextMaker:
@@ -121,3 +149,67 @@ def refuse_missing_columns(columns: Sequence[str], required_names: Sequence[str]
                 column=shorten_echo(name),
                 columns=shorten_names(columns),
             )
+
+
+# Values within values
+
+
+def parse_row_path(path_text: str, columns: Sequence[str]) -> RowPath | None:
+    """Return the path written as `column`, `column.name` or `column[0].name`; None if there is no such column.
+
+    A negative index counts from the end. A column that has the whole notation as its name takes precedence.
+    """
+    if path_text in columns:
+        return RowPath(path_text)
+    column_prefixes = [
+        name for name in columns if path_text.startswith(name) and path_text[len(name) :][:1] in (".", "[")
+    ]
+    for column in sorted(column_prefixes, key=len, reverse=True):
+        if (steps := parse_path_steps(path_text[len(column) :])) is not None:
+            return RowPath(column, steps)
+    return None
+
+
+def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
+    """Return the steps of `[0].content`; None if the text is something else."""
+    steps: list[str | int] = []
+    position = 0
+    while position < len(steps_text):
+        if (step := PATH_STEP_PATTERN.match(steps_text, position)) is None:
+            return None
+        steps.append(int(step["index"]) if step["index"] else step["name"])
+        position = step.end()
+    return tuple(steps)
+
+
+def format_cell_value(value: Any) -> str:
+    """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
+    if isinstance(value, list) and value and all(map(is_chat_message, value)):
+        return "\n\n".join(
+            f"{first_value_of_keys(message, CHAT_ROLE_KEYS)}: "
+            f"{format_chat_content(first_value_of_keys(message, CHAT_CONTENT_KEYS))}"
+            for message in value
+        )
+    return format_cell(value)
+
+
+def is_chat_message(value: Any) -> bool:
+    """Return whether a value is a chat message in the format of language model APIs."""
+    return (
+        isinstance(value, dict)
+        and isinstance(first_value_of_keys(value, CHAT_ROLE_KEYS), str)
+        and first_value_of_keys(value, CHAT_CONTENT_KEYS) is not None
+    )
+
+
+def first_value_of_keys(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((message[name] for name in keys if name in message), None)
+
+
+def format_chat_content(content: Any) -> str:
+    """Return the text of a chat message, which may have several parts."""
+    if isinstance(content, list) and all(
+        isinstance(part, dict) and isinstance(part.get("text"), str) for part in content
+    ):
+        return "\n".join(part["text"] for part in content)
+    return format_cell(content)

@@ -37,7 +37,7 @@ from app.imports.imported_hits_store import (
     store_imported_responses,
     unnumbered_responses,
 )
-from app.imports.items_by_text import replace_item_texts_by_ids
+from app.imports.result_rows import replace_item_texts_by_ids
 from app.record.bulk_update import lock_present_posteriors, share_store_lock
 
 DEFAULT_READING_OPTIONS = ReadingOptions()

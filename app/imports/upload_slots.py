@@ -29,8 +29,7 @@ class UploadSlots:
         """Hold a slot for this block if one of the files is large or packed.
 
         Callers must not hold a database connection while they wait. Raises `Busy` (`uploads_busy`) if no slot becomes
-        free
-        in time.
+        free in time.
         """
         if not any(map(is_large_or_packed_file, files)):
             yield

@@ -146,11 +146,7 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Campa
 
 
 async def create_simulated_annotators(
-    connection: AsyncConnection,
-    campaign: Campaign,
-    all_habits: Sequence[Habits],
-    *,
-    now: datetime,
+    connection: AsyncConnection, campaign: Campaign, all_habits: Sequence[Habits], *, now: datetime
 ) -> list[SimulatedAnnotator]:
     """Create an admitted annotator for each of these habits."""
     driver = await driver_of(connection)

@@ -106,8 +106,7 @@ def read_table(
 
 def can_be_read(refusal: Invalid) -> bool:
     """Return whether the uploader can make a refused table readable by choosing its encoding or the use of its
-    quotation
-    marks.
+    quotation marks.
     """
     ways = {"not_utf8": "encodings", "quotes_unclear": "line", "csv_unreadable": "line"}
     return bool(refusal.details.get(ways.get(refusal.code, "")))

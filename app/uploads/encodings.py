@@ -87,8 +87,7 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
     """Return the encoding of a file.
 
     It is given by the byte order mark, else by `chosen_encoding`, else it is UTF-8, or UTF-16 if every other byte of
-    the
-    file's beginning is zero.
+    the file's beginning is zero.
     """
     start = file.read(DECODE_CHUNK_BYTES)
     file.seek(0)

@@ -224,9 +224,8 @@ def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
     if len(list_names) > 1:
         raise Invalid(
-            f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows "
-            "by itself. "
-            "Nothing was imported.",
+            f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows by "
+            "itself. Nothing was imported.",
             code="json_several_lists",
             lists=shorten_names(list_names),
         )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from app.campaigns.compatibility import can_law_read_design
+from app.campaigns.setting_types import can_law_read_design
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.designs.categories import Categories

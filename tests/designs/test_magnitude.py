@@ -16,7 +16,7 @@ from app.analysis import scores
 from app.analysis.available_methods import apply_score_method
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.methods import SCORE_METHODS
-from app.campaigns.compatibility import can_law_read_design
+from app.campaigns.setting_types import can_law_read_design
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form

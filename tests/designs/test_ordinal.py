@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from app.campaigns.compatibility import can_law_read_design
+from app.campaigns.setting_types import can_law_read_design
 from app.campaigns.settings import CampaignSettings
 from app.designs.ordinal import Ordinal
 from app.inference.online.laws import ONLINE_LAWS

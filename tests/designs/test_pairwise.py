@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from app.campaigns import form, form_input, lifecycle
-from app.campaigns.compatibility import can_law_read_design
+from app.campaigns.setting_types import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form
 from app.designs.pairwise import Pairwise

@@ -23,7 +23,7 @@ from app.designs.field_flags import is_private_field
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
 from app.imports import campaign_file_io
-from app.imports.campaign_zip import ItemTable
+from app.imports.campaign_zip import ItemTable, SentCampaign
 from tests.annotation.hits.campaigns import NOW, value, values
 from tests.campaigns.drafts import draft, import_items, lead
 
@@ -245,7 +245,7 @@ def test_what_is_written_names_every_setting_that_is_set():
 async def created(engine, text, **how):
     async with engine.begin() as connection:
         return await campaign_file_io.create_campaign_of_file(
-            connection, parse_campaign_file(text.encode(), "c.yaml"), now=NOW, max_mb=1, **how
+            connection, SentCampaign(parse_campaign_file(text.encode(), "c.yaml"), **how), now=NOW, max_mb=1
         )
 
 

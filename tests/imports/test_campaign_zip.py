@@ -44,9 +44,7 @@ async def created(engine, content, **limits):
     settings = Settings(**limits)
     sent = campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", settings)
     async with engine.begin() as connection:
-        return await campaign_file_io.create_campaign_of_file(
-            connection, sent.parsed_file, now=NOW, max_mb=settings.max_upload_mb, table=sent.table, media=sent.media
-        )
+        return await campaign_file_io.create_campaign_of_file(connection, sent, now=NOW, max_mb=settings.max_upload_mb)
 
 
 async def filed(engine, campaign, *, with_items=True):

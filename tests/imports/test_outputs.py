@@ -5,6 +5,7 @@ import pytest
 from app.campaigns import campaign_file, lifecycle
 from app.errors import Conflict, Invalid, Refusal
 from app.imports import campaign_file_io
+from app.imports.campaign_zip import SentCampaign
 from tests.annotation.hits.campaigns import NOW, value, values
 from tests.annotation.hits.systems import of_systems, table
 from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
@@ -173,7 +174,7 @@ async def test_a_campaign_file_has_the_outputs(engine):
     async with engine.begin() as connection:
         file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=True)
         read = campaign_file.parse_campaign_file(b"".join(campaign_file_io.stream_campaign_archive(file)), "a.yaml")
-        copy = await campaign_file_io.create_campaign_of_file(connection, read, now=NOW, max_mb=1)
+        copy = await campaign_file_io.create_campaign_of_file(connection, SentCampaign(read), now=NOW, max_mb=1)
     both = [
         await values(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2") for id_ in (campaign.id, copy.id)
     ]

@@ -30,7 +30,6 @@ from app.http.dependencies import (
     refusal_response,
     render_page,
     request_base_url,
-    retry_after_headers,
 )
 from app.settings import Settings
 
@@ -76,39 +75,19 @@ async def submit_login(
             async with database.begin() as connection:
                 session = await login.start_session(connection, user.id, now=now, **session_limits)
     except Refusal as refusal:
-        context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": safe_next_path(next), "refusal": refusal}
-        return render_page(
-            request,
-            "admin/login.html",
-            context,
-            status=refusal.status,
-            headers=retry_after_headers(refusal) | SEND_ORIGIN_HEADERS,
-        )
+        context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": safe_next_path(next)}
+        return render_page(request, "admin/login.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
     return login_response(request, session, user.name, safe_next_path(next), settings)
 
 
 def login_response(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
-    response = RedirectResponse(target, status_code=303)
-    set_session_cookie(request, response, session, settings)
+    response, options = RedirectResponse(target, status_code=303), cookie_options(request)
+    response.set_cookie(request.app.state.cookie_name, session, max_age=settings.session_hours * 3600, **options)
     mark = request.app.state.known_browsers.create_mark(name)
-    response.set_cookie(
-        known_browser_cookie_name(request),
-        mark,
-        max_age=KNOWN_BROWSER_SECONDS,
-        path="/login",
-        **cookie_options(request),
-    )
+    name_of_mark = known_browser_cookie_name(request)
+    response.set_cookie(name_of_mark, mark, max_age=KNOWN_BROWSER_SECONDS, path="/login", **options)
     return response
-
-
-def set_session_cookie(request: Request, response: Response, session: str, settings: Settings) -> None:
-    response.set_cookie(
-        request.app.state.cookie_name,
-        session,
-        max_age=settings.session_hours * 3600,
-        **cookie_options(request),
-    )
 
 
 def cookie_options(request: Request) -> dict[str, Any]:
@@ -145,23 +124,17 @@ async def render_account_page(
     new_token: str | None = None,
 ) -> HTMLResponse:
     """Show the account page. `new_token` is shown this once; a refusal appears next to its `form`."""
+    provider = request.app.state.provider
     context = {
         "tokens": await tokens.list_api_tokens(connection, session.user_id),
         "scopes": list(NEEDS_BY_SCOPE),
         "campaigns": await tokens.list_campaigns_for_token(connection, session.access),
-        "refusal": refusal,
         "refused_form": form,
         "new_token": new_token,
-        "connected": await can_log_in_by_provider(request, connection, session),
+        "connected": provider is not None
+        and await identities.is_identity_connected(connection, session.user_id, provider.issuer),
     }
-    status = refusal.status if refusal else 200
-    return render_page(request, "admin/account.html", context, status=status, headers=retry_after_headers(refusal))
-
-
-async def can_log_in_by_provider(request: Request, connection: Transaction, session: login.LoginSession) -> bool:
-    """Return whether the researcher can log in by the provider, if this server has one."""
-    provider = request.app.state.provider
-    return provider is not None and await identities.is_identity_connected(connection, session.user_id, provider.issuer)
+    return render_page(request, "admin/account.html", context, refusal=refusal)
 
 
 @router.post("/password")
@@ -269,9 +242,9 @@ def confirm_password_page(request: Request, error: Exception) -> Response:
     assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
     if is_json_wanted(request):
         return refusal_response(request, error.status, error.code, error.message, error.details)
-    context = {"refusal": error, "action": error.act, "fields": error.fields, "address": request.url.path}
+    context = {"action": error.act, "fields": error.fields, "address": request.url.path}
     context["form_address"] = form_page_path(request.url.path)
-    return render_page(request, "admin/confirm.html", context, status=error.status, headers=retry_after_headers(error))
+    return render_page(request, "admin/confirm.html", context, refusal=error)
 
 
 @router.post("/logout-everywhere")

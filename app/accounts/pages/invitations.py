@@ -26,7 +26,6 @@ from app.http.dependencies import (
     get_now,
     render_page,
     request_base_url,
-    retry_after_headers,
 )
 from app.settings import Settings
 
@@ -79,17 +78,8 @@ def render_invitation_page(
 ) -> HTMLResponse:
     if session is not None:
         request.state.session = session
-    context = {
-        "invitation": row,
-        "token": token,
-        "refusal": refusal,
-        "way": way,
-        "name": name[: users.MAX_LOGIN_NAME_CHARACTERS],
-    }
-    headers = retry_after_headers(refusal) | SEND_ORIGIN_HEADERS
-    return render_page(
-        request, "admin/invitation.html", context, status=refusal.status if refusal else 200, headers=headers
-    )
+    context = {"invitation": row, "token": token, "way": way, "name": name[: users.MAX_LOGIN_NAME_CHARACTERS]}
+    return render_page(request, "admin/invitation.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
 
 
 @public.post("/invitation", dependencies=[Depends(refuse_cross_site_request)])

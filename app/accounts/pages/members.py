@@ -13,7 +13,7 @@ from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
 from app.designs.campaign import Campaign
 from app.errors import Refusal
-from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page, retry_after_headers
+from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
 router = APIRouter(
@@ -49,14 +49,12 @@ async def render_members_page(
         "invitations": await invitations.list_open_invitations(connection, campaign.id, now=await get_now()),
         "links": await shared_links.list_shared_links(connection, campaign.id),
         "roles": list(NEEDS_BY_CAMPAIGN_ROLE),
-        "refusal": refusal,
         "refused_form": form,
         "new_invitation": invitation,
         "new_shared": link,
         "days": invitations.INVITATION_DAYS,
     }
-    status = refusal.status if refusal else 200
-    return render_page(request, "admin/members.html", context, status=status, headers=retry_after_headers(refusal))
+    return render_page(request, "admin/members.html", context, refusal=refusal)
 
 
 async def run_member_action(

@@ -171,5 +171,5 @@ def openid_callback_url(request: Request) -> str:
 
 
 def render_refused_login_page(request: Request, refusal: Refusal) -> Response:
-    context = {"next": RESEARCHER_HOME, "refusal": refusal}
-    return render_page(request, "admin/login.html", context, status=refusal.status, headers=SEND_ORIGIN_HEADERS)
+    context = {"next": RESEARCHER_HOME}
+    return render_page(request, "admin/login.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)

@@ -12,16 +12,7 @@ from app.accounts.pages.account import confirm_current_password, require_passwor
 from app.accounts.pages.invitations import invitation_url
 from app.accounts.roles import MEMBER, ROLES
 from app.errors import Refusal
-from app.http.dependencies import (
-    Database,
-    Now,
-    RowId,
-    Transaction,
-    get_now,
-    render_page,
-    request_base_url,
-    retry_after_headers,
-)
+from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page, request_base_url
 
 RESEARCHERS_PATH = "/admin/people"
 router = APIRouter(prefix=RESEARCHERS_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
@@ -50,14 +41,12 @@ async def render_researchers_page(
         "users": await users.list_users(connection),
         "invitations": await invitations.list_open_invitations(connection, None, now=await get_now()),
         "roles": ROLES,
-        "refusal": refusal,
         "refused_form": form,
         "new_link": new_link,
         "new_invitation": invitation,
         "days": invitations.INVITATION_DAYS,
     }
-    status = refusal.status if refusal else 200
-    return render_page(request, "admin/researchers.html", context, status=status, headers=retry_after_headers(refusal))
+    return render_page(request, "admin/researchers.html", context, refusal=refusal)
 
 
 @router.post("/invitations")
@@ -147,10 +136,7 @@ async def submit_login_link(
     try:
         await confirm_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
-        context = {"user": user, "refusal": refusal}
-        return render_page(
-            request, "admin/login_link.html", context, status=refusal.status, headers=retry_after_headers(refusal)
-        )
+        return render_page(request, "admin/login_link.html", {"user": user}, refusal=refusal)
     return await render_page_with_login_link(request, database, user, now=now)
 
 

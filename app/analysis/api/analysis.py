@@ -9,13 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import CurrentAccess, require_program
 from app.accounts.roles import SEE_PEOPLE
-from app.analysis.api.query_parameters import (
-    ClassCountQuery,
-    CriterionQuery,
-    GroupQuery,
-    RowLimitQuery,
-    RowOffsetQuery,
-)
+from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.available_methods import load_available_methods
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators

@@ -32,7 +32,6 @@ GroupQuery = Annotated[
     Query(
         max_length=MAX_GROUP_CHARACTERS,
         description="Only annotators who gave this answer to a profile question, as `question=answer`, or another one, "
-        "as "
-        "`question!=answer`; default: all.",
+        "as `question!=answer`; default: all.",
     ),
 ]

@@ -24,14 +24,7 @@ from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid, NotFound, Refusal
-from app.http.dependencies import (
-    Database,
-    FormFields,
-    Now,
-    Transaction,
-    render_page,
-    request_base_url,
-)
+from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import load_rule_reaches
 from app.record.campaign import CampaignOnPage
@@ -236,7 +229,7 @@ def render_action_page(
     warnings: Mapping[str, Any] | None = None,
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
-    context = {"campaign": campaign, "action": action, "refusal": refusal, **(warnings or {})}
+    context = {"campaign": campaign, "action": action, **(warnings or {})}
     context |= {"platforms": platforms_with_pages(), "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
     context |= {
         "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
@@ -249,7 +242,7 @@ def render_action_page(
         else None
     )
     context |= {"advice": hints.advice_on_rule(campaign), "forecast": findings}
-    return render_page(request, "admin/action.html", context, status=refusal.status if refusal else 200)
+    return render_page(request, "admin/action.html", context, refusal=refusal)
 
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")

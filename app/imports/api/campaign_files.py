@@ -51,12 +51,7 @@ async def create_from_file(
         sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
         async with database.begin() as connection:
             row = await campaign_file_io.create_campaign_of_file(
-                connection,
-                sent_campaign.parsed_file,
-                now=now,
-                max_mb=settings.max_upload_mb,
-                table=sent_campaign.table,
-                media=sent_campaign.media,
+                connection, sent_campaign, now=now, max_mb=settings.max_upload_mb
             )
             return await campaign_response(request, connection, row.slug)
 

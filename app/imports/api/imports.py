@@ -73,12 +73,10 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, "
     "`nul_byte`, `csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
     "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
-    "`cell_too_long`. "
-    "What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, `shown_too_long`. "
-    "Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. "
-    "Priors: `prior_invalid`, `prior_of_another_law`, `priors_missing`. "
-    "Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, `media_twice`, `media_unnamed`, `media_missing`, "
-    "`media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
+    "`cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, "
+    "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
+    "`prior_of_another_law`, `priors_missing`. Files: `zip_unreadable`, `zip_encrypted`, `media_name_unsafe`, "
+    "`media_twice`, `media_unnamed`, `media_missing`, `media_type_unknown`, `media_wrong_kind`, `media_link_refused`. "
     "Outputs of systems: `system_missing`, `segment_missing`, `output_empty`, `output_twice`, `source_differs`. "
     "`details.line` is the line of the file.",
 }
@@ -165,10 +163,9 @@ IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`position_unusable`, `time_unreadable`, `time_in_future`, `na_unknown`, `assignment_twice`, `segment_missing`, "
     "`segment_unknown`, `segment_differs`, `output_unknown`. Its criteria: `criterion_unknown`, `criteria_missing`, "
     "`criteria_differ`, `criteria_not_imported`. How it is read: `columns_unequal`, `item_ambiguous`, "
-    "`answer_several`, `all_rejected`, "
-    "`decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. Their values: `scores_missing`, "
-    "`score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. `details.line` is "
-    "the line of the file.",
+    "`answer_several`, `all_rejected`, `decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. Their values: "
+    "`scores_missing`, `score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, `answer_impossible`. "
+    "`details.line` is the line of the file.",
 }
 
 

@@ -14,14 +14,7 @@ from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redi
 from app.campaigns.starter_questions import load_questions
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, Refusal
-from app.http.dependencies import (
-    AppSettings,
-    Database,
-    Now,
-    Transaction,
-    download_headers,
-    render_page,
-)
+from app.http.dependencies import AppSettings, Database, Now, Transaction, download_headers, render_page
 from app.imports import campaign_file_io, campaign_zip
 from app.imports.upload_slots import UploadSlots
 
@@ -51,8 +44,8 @@ async def choose_question_page(request: Request) -> HTMLResponse:
 
 
 def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"questions": load_questions(), "designs": DESIGNS, "refusal": refusal}
-    return render_page(request, "admin/questions.html", context, status=refusal.status if refusal else 200)
+    context = {"questions": load_questions(), "designs": DESIGNS}
+    return render_page(request, "admin/questions.html", context, refusal=refusal)
 
 
 @router.post("/campaigns/new/file")
@@ -69,12 +62,7 @@ async def create_campaign_from_upload(
             )
             async with database.begin() as connection:
                 row = await campaign_file_io.create_campaign_of_file(
-                    connection,
-                    sent_campaign.parsed_file,
-                    now=now,
-                    max_mb=settings.max_upload_mb,
-                    table=sent_campaign.table,
-                    media=sent_campaign.media,
+                    connection, sent_campaign, now=now, max_mb=settings.max_upload_mb
                 )
     except Refusal as refusal:
         return render_question_page(request, refusal)

@@ -10,7 +10,7 @@ from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
-from app.campaigns.compatibility import can_law_read_design
+from app.campaigns.setting_types import can_law_read_design
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.campaign import Campaign

@@ -1,11 +1,64 @@
-"""Rows of HITs that were answered elsewhere by several criteria: one row per HIT and criterion."""
+"""Rows of answers given elsewhere: items that are named by their text, and HITs with a row for each criterion."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.result_format import ResultRow
 from app.errors import join_names, shorten_echo
 from app.uploads import refuse_line
+
+TEXTS_PER_LOOKUP = 2_000
+
+FIND_ITEM_IDS = text("""
+    SELECT external_id FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:names AS text[]))
+""")
+FIND_ITEM_IDS_BY_TEXT = text("""
+    SELECT btrim(shown, E' \\t\\r\\n') AS shown, min(external_id) AS external_id, count(*) AS items FROM items
+    WHERE campaign_id = :campaign AND btrim(shown, E' \\t\\r\\n') = ANY(CAST(:names AS text[])) GROUP BY 1
+""")
+
+
+async def replace_item_texts_by_ids(connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]) -> int:
+    """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
+
+    Raises `Invalid` (`item_ambiguous`) if several items have this text.
+    """
+    names = list({name for row in result_rows for name in row.items})
+    item_by_text: dict[str, Row[Any]] = {}
+    for batch in (names[start : start + TEXTS_PER_LOOKUP] for start in range(0, len(names), TEXTS_PER_LOOKUP)):
+        parameters = {"campaign": campaign_id, "names": batch}
+        existing_ids = set(await connection.scalars(FIND_ITEM_IDS, parameters))
+        unknown = [name for name in batch if name not in existing_ids]
+        if unknown:
+            parameters = {"campaign": campaign_id, "names": unknown}
+            item_by_text |= {row.shown: row for row in await connection.execute(FIND_ITEM_IDS_BY_TEXT, parameters)}
+    if item_by_text:
+        put_item_ids_into_rows(result_rows, item_by_text)
+    return len(item_by_text)
+
+
+def put_item_ids_into_rows(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
+    """Replace the items' texts in the rows by their ids. Raises `Invalid` (`item_ambiguous`)."""
+    for position, row in enumerate(result_rows):
+        if not item_by_text.keys().isdisjoint(row.items):
+            result_rows[position] = replace(
+                row, items=tuple(item_id_at_position(row, k, item_by_text) for k in range(len(row.items)))
+            )
+
+
+def item_id_at_position(result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]) -> str:
+    name = result_row.items[position]
+    item = item_by_text.get(name)
+    if item is None:
+        return name
+    if item.items > 1:
+        message = f"{item.items} items have the text “{shorten_echo(name)}”. Name the item by its id."
+        refuse_line("item_ambiguous", result_row.line_of_item(position), message)
+    return str(item.external_id)
 
 
 def split_rows_by_criterion(result_rows: Sequence[ResultRow], criterion_names: Sequence[str]) -> list[list[ResultRow]]:
