@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from app.database.session import SharedParameters
 from app.designs.answer import Answer, telemetry_json
+from app.designs.criteria import AskedCampaign
 from app.designs.extra_json import extra_json
 
 
@@ -37,8 +37,23 @@ class ResponseParameters:
     now: datetime
 
 
+class AnswerableHit(AskedCampaign):
+    """A HIT with an answer, and its campaign as far as the format of answers goes.
+
+    Attributes:
+        hit_items: Its items. If they are systems that share outputs, some are not shown.
+        shown_as: For each of the items the one that it is shown as, None if the items are shown themselves.
+
+    """
+
+    annotator_id: int
+    hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
+
+
 def response_parameters(
-    key: AnswerKey, hit: Any, answers: Sequence[Answer], values: Sequence[float]
+    key: AnswerKey, hit: AnswerableHit, answers: Sequence[Answer], values: Sequence[float]
 ) -> ResponseParameters:
     """Return the columns of a response to a HIT with one answer per criterion."""
     return ResponseParameters(

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import remarks
-from app.annotation.hits.answer_parameters import AnswerKey, response_parameters
+from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, response_parameters
 from app.annotation.hits.assignment import (
     DATABASE_TIME,
     HIT_BELONGS_TO_ASSIGNMENT,
@@ -34,7 +34,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
 from app.designs.answer import Answer, Form
-from app.designs.criteria import AskedCampaign, Criterion, LearningCampaign, Submission, split_submission
+from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission
 from app.designs.criteria_settings import CriterionSettings
 from app.errors import Gone, NotFound
 from app.quality import checks
@@ -122,19 +122,6 @@ STORE_RESPONSE = text(f"""
     )
     SELECT (SELECT seq FROM response) AS seq, bool_and(judgments >= :wanted) AS all_reached FROM changed
 """)
-
-
-class AnswerableHit(AskedCampaign):
-    """A HIT with an answer, and its campaign as far as the format of answers goes.
-
-    Attributes:
-        hit_items: Its items. If they are systems that share outputs, some are not shown.
-        shown_as: For each of the items the one that it is shown as, None if the items are shown themselves.
-
-    """
-
-    hit_items: list[int]
-    shown_as: list[int] | None
 
 
 class ClosedHit(AnswerableHit, LearningCampaign, Record):

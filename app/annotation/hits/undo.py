@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import check_placement, remarks
-from app.annotation.hits.answer_parameters import AnswerKey, response_parameters
+from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, response_parameters
 from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
@@ -26,7 +26,7 @@ from app.annotation.hits.lease_sql import (
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
-from app.annotation.hits.submission import AnswerableHit, AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
+from app.annotation.hits.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
 from app.designs.criteria import AskedCampaign, Submission
