@@ -181,9 +181,7 @@ class CampaignSettings(
         default=False, title="Leaders may be companions",
         description="Only for iterations: let the leading item of a HIT appear in other HITs too. Paper: no.",
     )  # fmt: skip
-    seed: int = Field(
-        default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws."
-    )
+    seed: int = Field(default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws.")
 
     judgments_per_item: int = Field(
         default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=CAN_GROW,
