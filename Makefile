@@ -30,7 +30,7 @@ test check: export OPENBLAS_NUM_THREADS := 1
 help:
 	@echo 'make run     set everything up and serve a demo campaign; stop it with Ctrl-C, the data stay'
 	@echo 'make test    set everything up, a browser included, and run every check and test'
-	@echo 'make check   lint, types, and the tests of what you changed since main'
+	@echo 'make check   lint, types, and the quick tests of what you changed since main'
 	@echo 'make setup   only set up: $(VENV) with the locked versions'
 	@echo 'make lint    ruff, mypy and import-linter alone'
 	@echo 'make bench   measure serving and every method on this machine, about half an hour'
@@ -50,7 +50,7 @@ test: setup browser
 	@( $(LINT) ) & lint=$$!; PYTEST_PLUGINS=tests.covered $(PYTEST) --durations=20; tests=$$?; $(BOTH)
 
 check: setup browser
-	@( $(LINT) ) & lint=$$!; $(PYTEST) $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
+	@( $(LINT) ) & lint=$$!; $(PYTEST) -m 'not slow' $$($(BIN)/python tests/changed.py); tests=$$?; $(BOTH)
 
 BOTH = wait $$lint || { echo 'Lint failed: what it found is above.' >&2; exit 1; }; exit $$tests
 

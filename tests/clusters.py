@@ -1,12 +1,30 @@
-"""Clusters that are made once and copied for each test: the fewer files, the sooner they are copied and removed."""
+"""Clusters that are made once in a run and copied for each test: the fewer files, the sooner they are copied."""
 
 import asyncio
+import fcntl
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database.embedded import start_postgres
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a data folder that the first process of the run to ask for it makes; the others wait for it."""
+    run = factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else factory.getbasetemp()
+    folder = run / name
+    with (run / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            unfinished = factory.mktemp(name)
+            make(unfinished)
+            slim(unfinished)
+            unfinished.rename(folder)
+    return folder
 
 
 def slim(data: Path) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 
-def outputs(database_url: str, registering: str, *commands: Sequence[object]) -> list[str]:
-    """What commands say that are run one after another, once the module `registering` has registered what it has."""
+def command_outputs(database_url: str, registering: str, *commands: Sequence[object]) -> list[str]:
+    """Return the outputs of commands run one after another, once the module `registering` has registered its own."""
     lines = "".join(json.dumps([*map(str, arguments)]) + "\n" for arguments in commands)
     process = subprocess.run(
         [sys.executable, "-m", "tests.commands", registering],

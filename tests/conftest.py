@@ -6,6 +6,7 @@ controlling process starts it and tells the workers where it is.
 
 import asyncio
 import gc
+import os
 import secrets
 import shutil
 import signal
@@ -34,7 +35,7 @@ from app.database.schema import metadata
 from app.database.session import create_engine
 from app.main import create_app
 from app.settings import Settings
-from tests.clusters import slim
+from tests.clusters import make_once
 from tests.engines import Engines
 from tests.servers import easel_serving
 
@@ -48,9 +49,12 @@ for sent, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP,
         signal.signal(sent, usual)
 
 # A test's data need not survive a power cut. Autovacuum would connect to the template while it is copied.
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+FAST_POSTGRES_OPTIONS = {
+    "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off",
+    "wal_level": "minimal", "max_wal_senders": "0", "checkpoint_timeout": "1h",
+}  # fmt: skip
 # To empty a database takes a hundredth of the time that it takes to copy and drop one.
-EMPTY = text(
+DELETE_ALL_ROWS = text(
     # The audit log refuses to lose a line; without triggers nothing is checked either, which is quicker.
     "DO $$BEGIN SET LOCAL session_replication_role = replica; "
     + "".join(f"DELETE FROM {table.name}; " for table in reversed(metadata.sorted_tables))
@@ -60,13 +64,12 @@ DISCONNECT_OTHERS = text("""
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL(:kept)
 """)
-OBJECTS = text("""
+COUNT_SCHEMA_OBJECTS = text("""
     SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace)
          + (SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace)
          + (SELECT count(*) FROM pg_trigger)
 """)
-STARTS_SERVERS = {"test_server.py", "test_crash.py", "test_embedded.py", "test_secrets_in_logs.py"}
-PEOPLES_HASHER = passwords.PASSWORD_HASHER  # before `cheap_passwords`
+STRONG_PASSWORD_HASHER = passwords.PASSWORD_HASHER  # before `cheap_passwords`
 SERVER = pytest.StashKey[str]()
 RUNNING = pytest.StashKey[ExitStack]()
 
@@ -78,7 +81,7 @@ def _server() -> Iterator[str]:
         server = Settings().database_url
         if server is None:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-tests-", dir="/tmp"))
-            server = stack.enter_context(embedded.start_postgres(Path(directory), FAST))
+            server = stack.enter_context(embedded.start_postgres(Path(directory), FAST_POSTGRES_OPTIONS))
         template = f"easel_template_{secrets.token_hex(4)}"
         asyncio.run(_command(server, f"CREATE DATABASE {template}"))
         stack.callback(lambda: asyncio.run(_command(server, f"DROP DATABASE {template} WITH (FORCE)")))
@@ -119,7 +122,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """What is imported and collected stays: to look through all of it again and again takes a tenth of the time."""
+    """Exempt what is imported and collected from garbage collection, which would take a tenth of the time."""
     gc.disable()
     try:
         return (yield)
@@ -129,8 +132,14 @@ def pytest_collection() -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Servers that are started and ended come first: other processes of pytest work while they wait, not after them."""
-    items.sort(key=lambda item: item.path.name not in STARTS_SERVERS)
+    """Put the lane `slow` last in the share of each process: pytest-xdist gives each an equal part of the list."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    lanes = [[item for item in items if bool(item.get_closest_marker("slow")) is slow] for slow in (False, True)]
+    items[:] = [item for place in range(processes) for lane in lanes for item in share_of(lane, place, processes)]
+
+
+def share_of(items: list[pytest.Item], place: int, processes: int) -> list[pytest.Item]:
+    return items[len(items) * place // processes : len(items) * (place + 1) // processes]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -171,12 +180,14 @@ async def emptied_database(template_url: str) -> AsyncIterator[Callable[[], Awai
             patch = at_the_end.enter_context(pytest.MonkeyPatch.context())
             patch.setattr(session, "create_async_engine", engines.create)
             at_the_end.push_async_callback(engines.close)
-            objects = await connection.scalar(OBJECTS)
+            objects = await connection.scalar(COUNT_SCHEMA_OBJECTS)
 
             async def emptied() -> str:
-                assert await connection.scalar(OBJECTS) == objects, "the test before changed the schema: own_database"
+                assert await connection.scalar(COUNT_SCHEMA_OBJECTS) == objects, (
+                    "the test before changed the schema: own_database"
+                )
                 await connection.execute(DISCONNECT_OTHERS, {"kept": engines.connections()})
-                await connection.execute(EMPTY)
+                await connection.execute(DELETE_ALL_ROWS)
                 return url
 
             yield emptied
@@ -211,7 +222,7 @@ async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
 
 @pytest.fixture(scope="session")
 def applications() -> Callable[[str], FastAPI]:
-    """Gives the whole application on a database; its routes are made once, its state anew at each start."""
+    """Gives the whole application on a database; its routes are made once, its state at each start."""
     return cache(lambda database_url: create_app(Settings(database_url=database_url)))
 
 
@@ -226,11 +237,12 @@ async def app(database_url: str, applications: Callable[[str], FastAPI]) -> Asyn
 @pytest.fixture(scope="session")
 def demo_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder in which the demo was started once; making a cluster takes as long as a start."""
-    data = tmp_path_factory.mktemp("served")
-    with easel_serving(data, "--demo") as server:
-        assert server.link
-    slim(data)
-    return data
+
+    def start_demo(data: Path) -> None:
+        with easel_serving(data, "--demo") as server:
+            assert server.link
+
+    return make_once(tmp_path_factory, "demo", start_demo)
 
 
 @pytest.fixture
@@ -239,7 +251,7 @@ def demo_data(demo_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(demo_once, tmp_path / "data"))
 
 
-def browser_of(app: FastAPI) -> httpx.AsyncClient:
+def http_client(app: FastAPI) -> httpx.AsyncClient:
     """A client with cookies of its own; what crashes inside is answered as a real server would."""
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://easel.test", headers={"accept": "text/html"})
@@ -248,7 +260,7 @@ def browser_of(app: FastAPI) -> httpx.AsyncClient:
 @pytest_asyncio.fixture
 async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """Someone who is not logged in."""
-    async with browser_of(app) as client:
+    async with http_client(app) as client:
         yield client
 
 
@@ -259,7 +271,7 @@ async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         now = datetime.now(UTC)
         admin = await users.find_or_create_first_user(connection, now=now)
         session = await login.start_session(connection, admin.id, now=now, hours=12)
-    async with browser_of(app) as client:
+    async with http_client(app) as client:
         client.cookies.set(app.state.cookie_name, session)
         client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
         yield client

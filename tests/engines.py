@@ -52,7 +52,7 @@ class Engines:
 
 
 class Reusable(AsyncEngine):
-    """An engine that rests once it is disposed of. Whoever goes on with it afterwards has to make another one."""
+    """An engine that rests once it is disposed of. To go on afterwards, make another one."""
 
     def __init__(self, engine: AsyncEngine, engines: Engines, rest: Callable[["Reusable"], None]) -> None:
         super().__init__(engine.sync_engine)

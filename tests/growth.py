@@ -76,7 +76,7 @@ REPEATED = {
 }
 
 
-def text_of(name: str, size: int) -> str:
+def text_of_kind(name: str, size: int) -> str:
     """A text of about this many characters, made of what the name says."""
     before, again, after = REPEATED[name]
     return before + again * (size // len(again)) + after
@@ -98,7 +98,7 @@ def numbered(size: int) -> dict[str, str]:
 
 def hostile(size: int) -> dict[str, str]:
     """All such texts, by what they are made of."""
-    return {name: text_of(name, size) for name in REPEATED} | numbered(size)
+    return {name: text_of_kind(name, size) for name in REPEATED} | numbered(size)
 
 
 def seconds(work, *given) -> float:

@@ -33,10 +33,10 @@ def serving(
     try:
         yield process, _address(process, said)
     finally:
-        assert ended(process), f"SIGTERM did not end it: {said.read_text()}"
+        assert end_process(process), f"SIGTERM did not end it: {said.read_text()}"
 
 
-def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> bool:
+def end_process(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> bool:
     """End a process, if it still runs; whether the signal was enough. Who does not is killed."""
     process.send_signal(how)
     # Asked a second time so, Python says where each of its threads stands.
@@ -50,11 +50,11 @@ def ended(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM
 
 
 def _address(process: subprocess.Popen[bytes], said: Path) -> str:
-    return _found(r"running on (http://[\d.:]+)", process, said.read_text)[1]
+    return _wait_for_match(r"running on (http://[\d.:]+)", process, said.read_text)[1]
 
 
-def _found(pattern: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> re.Match[str]:
-    """What a process says, as soon as it says it."""
+def _wait_for_match(pattern: str, process: subprocess.Popen[bytes], said: Callable[[], str]) -> re.Match[str]:
+    """Wait until the process has printed text that matches, and return the match."""
     latest = time.monotonic() + PATIENT_SECONDS
     while not (found := re.search(pattern, said())):
         assert process.poll() is None, f"the server ended: {said()}"
@@ -77,14 +77,14 @@ class EaselServer:
             stderr=subprocess.STDOUT,
         )
         try:
-            self.base = _found(r"Easel is running at (\S+)\. ", self.process, self._said)[1]
-        except BaseException:  # also when whoever runs the tests has waited long enough
+            self.base = _wait_for_match(r"Easel is running at (\S+)\. ", self.process, self._printed_text)[1]
+        except BaseException:  # also when Ctrl-C ends the tests
             self.close()
             raise
-        self.welcome = self._said()  # printed at once
+        self.welcome = self._printed_text()  # printed at once
         self.link = self._printed(r"http://\S+/link/\S+")
 
-    def _said(self) -> str:
+    def _printed_text(self) -> str:
         return Path(self._file.name).read_text()
 
     def _printed(self, pattern: str) -> str:
@@ -92,11 +92,11 @@ class EaselServer:
         return match[0] if match else ""
 
     def rest(self) -> str:
-        """What it said after its start."""
-        return self._said().removeprefix(self.welcome)
+        """Return what it printed after its start."""
+        return self._printed_text().removeprefix(self.welcome)
 
     def end(self, how: signal.Signals) -> int:
-        if not ended(self.process, how):
+        if not end_process(self.process, how):
             raise AssertionError(f"{how.name} did not end it:\n{self.rest()}")
         return self.process.returncode
 

@@ -24,7 +24,7 @@ from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.server import serve
 from app.settings import Settings, easel_command_line
-from tests.database.test_embedded import query, wait_until
+from tests.database.test_embedded import run_sql, wait_until
 from tests.media.files import png, table, zipped
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
@@ -365,12 +365,12 @@ def test_login_prints_a_link_that_works_once(easel, database_url):
     usual = easel("login")
     assert usual.output.startswith("http://127.0.0.1:8000/login?token=")
     assert usual.stderr == ""  # a server on a database that is named may run anywhere
-    assert query(database_url, "SELECT count(*) FROM one_time_logins") == 2
+    assert run_sql(database_url, "SELECT count(*) FROM one_time_logins") == 2
 
 
 def test_verify_names_what_differs_and_fails(easel, running, files, database_url):
     easel("campaign", "import-responses", running, files / "results.csv")
-    query(database_url, "UPDATE posteriors SET state[1] = 1.75 WHERE subject = 0")
+    run_sql(database_url, "UPDATE posteriors SET state[1] = 1.75 WHERE subject = 0")
     result = easel("verify", running)
     assert result.exit_code == 1
     assert result.stdout == "item v0: alpha is 1.75, replayed 1.7\n"
@@ -469,7 +469,7 @@ def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeyp
 
 @pytest.mark.own_database
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
-    query(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    run_sql(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     assert f"Run `{easel_command_line()} migrate` first" in easel("campaign", "list").stderr
     assert easel("migrate").output == "The database has the newest schema.\n"
     assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
@@ -479,11 +479,11 @@ def test_a_database_without_tables_asks_for_migrate(easel, database_url):
 def test_a_user_needs_no_more_than_rights_on_the_tables(easel, database_url, monkeypatch):
     url = make_url(database_url)
     guest = f"guest_of_{url.database}"
-    query(database_url, f"REVOKE TEMPORARY ON DATABASE {url.database} FROM PUBLIC", f"CREATE ROLE {guest} LOGIN")
-    query(database_url, f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {guest}")
+    run_sql(database_url, f"REVOKE TEMPORARY ON DATABASE {url.database} FROM PUBLIC", f"CREATE ROLE {guest} LOGIN")
+    run_sql(database_url, f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {guest}")
     monkeypatch.setenv("DATABASE_URL", url.set(username=guest).render_as_string(hide_password=False))
     said = easel("campaign", "list").output
-    query(database_url, f"DROP OWNED BY {guest}", f"DROP ROLE {guest}")
+    run_sql(database_url, f"DROP OWNED BY {guest}", f"DROP ROLE {guest}")
     assert said.startswith("There are no campaigns yet.")
 
 
@@ -502,6 +502,7 @@ main(["campaign", "list"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["click", "pydantic", "sqlalchemy.ext.asyncio", "app.imports.responses_import"])
 def test_ctrl_c_while_python_imports_is_one_line(module):
     program = STARTED_IN_FRONT + INTERRUPTED_WHERE_IT_IMPORTS
@@ -537,6 +538,7 @@ def holding(url: str, lock: str) -> Iterator[None]:
             runner.run(engine.dispose())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "safe"),
     [
@@ -555,21 +557,22 @@ def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, da
     with holding(database_url, "LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE"):
         arguments = [sys.executable, "-c", program, "campaign", kind, "verbs", str(files / file)]
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: query(database_url, WAITING) == 1)
+        wait_until(lambda: run_sql(database_url, WAITING) == 1)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)
     assert (process.returncode, *said) == (130, "", f"easel: Stopped. {safe}\n")
     assert easel("campaign", "list").output == before
 
 
+@pytest.mark.slow
 def test_a_database_that_goes_away_in_a_command_is_one_line(easel, files, database_url):
     easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
     before = easel("campaign", "list").output
     with holding(database_url, "LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE"):
         arguments = [sys.executable, "-m", "app.cli", "campaign", "import", "verbs", str(files / "items.csv")]
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: query(database_url, WAITING) == 1)
-        query(database_url, END_WAITING)
+        wait_until(lambda: run_sql(database_url, WAITING) == 1)
+        run_sql(database_url, END_WAITING)
         said = process.communicate(timeout=60)
     assert (process.returncode, said[0], said[1].count("\n")) == (1, "", 1), said
     assert said[1].endswith("(database_unavailable)\n")
@@ -689,7 +692,7 @@ def test_what_rules_found_is_listed(easel, files, running, database_url):
         SELECT campaign_id, id, 'gold', 'warn', '{"failed": 5}', 'Failed 5 of 5 gold items.', '2026-11-01 12:00+00'
         FROM annotators
     """
-    query(database_url, found)
+    run_sql(database_url, found)
     listed = easel("annotators", "findings", running).output
     assert listed == "A1  2026-11-01 12:00  gold (warn)  Failed 5 of 5 gold items.\n"
     easel("annotators", "hold", running, "A1", "--reason", "look")

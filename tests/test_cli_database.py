@@ -1,4 +1,4 @@
-"""What commands say of a database that they cannot work on, and of posteriors that other arithmetic has stored."""
+"""Commands on a database that they cannot use, or with posteriors that other arithmetic has stored."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 
@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url
 
 from app.database.migrate import newest_schema_revision
-from tests.database.test_embedded import query
+from tests.database.test_embedded import run_sql
 from tests.test_cli import easel, files, running  # noqa: F401  (fixtures)
 
 COMMANDS = [("serve", "--port", "0"), ("migrate",), ("campaign", "list"), ("verify", "verbs"), ("login",)]
@@ -26,7 +26,7 @@ def test_a_schema_that_this_easel_cannot_work_on_is_a_sentence_for_every_command
         "0060": "is at revision 0060, of an early Easel 0.1. Let the last Easel 0.1 upgrade it first",
     }
     for revision, said in cases.items():
-        query(database_url, f"UPDATE alembic_version SET version_num = '{revision}'")
+        run_sql(database_url, f"UPDATE alembic_version SET version_num = '{revision}'")
         for arguments in COMMANDS:
             result = easel(*arguments)
             assert result.exit_code == 1, arguments
@@ -36,7 +36,7 @@ def test_a_schema_that_this_easel_cannot_work_on_is_a_sentence_for_every_command
 
 @pytest.mark.own_database
 def test_an_older_schema_asks_for_migrate(easel, database_url):
-    query(database_url, "UPDATE alembic_version SET version_num = '0061'")
+    run_sql(database_url, "UPDATE alembic_version SET version_num = '0061'")
     for arguments in COMMANDS[2:]:
         result = easel(*arguments)
         assert result.exit_code == 1
@@ -81,7 +81,7 @@ def test_the_address_of_several_servers_is_understood(easel, database_url, monke
 
 @pytest.mark.own_database
 def test_a_server_is_not_started_on_a_standby_but_its_campaigns_are_listed(easel, database_url):
-    query(database_url, f"ALTER DATABASE {make_url(database_url).database} SET default_transaction_read_only = on")
+    run_sql(database_url, f"ALTER DATABASE {make_url(database_url).database} SET default_transaction_read_only = on")
     for arguments in COMMANDS[:2]:
         result = easel(*arguments)
         assert result.exit_code == 1
@@ -92,7 +92,7 @@ def test_a_server_is_not_started_on_a_standby_but_its_campaigns_are_listed(easel
 
 def test_posteriors_of_other_rounding_are_explained_and_stored_again(easel, running, files, database_url):
     easel("campaign", "import-responses", running, files / "results.csv")
-    query(database_url, "UPDATE posteriors SET state[1] = state[1] * (1 + 3e-15), score = score - 1e-15")
+    run_sql(database_url, "UPDATE posteriors SET state[1] = state[1] * (1 + 3e-15), score = score - 1e-15")
     result = easel("verify", running)
     assert result.exit_code == 1
     assert result.stdout.startswith("item v0: ")
@@ -111,7 +111,7 @@ def test_posteriors_of_other_rounding_are_explained_and_stored_again(easel, runn
     noted = (
         "SELECT count(*) FROM audit_log WHERE action = 'answers.replayed' AND way = 'command' AND campaign = 'verbs'"
     )
-    assert query(database_url, noted) == 1
+    assert run_sql(database_url, noted) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_posteriors_of_other_rounding_are_explained_and_stored_again(easel, runn
 )
 def test_posteriors_that_differ_by_more_are_not_stored_again(easel, running, files, database_url, change):
     easel("campaign", "import-responses", running, files / "results.csv")
-    query(database_url, change)
+    run_sql(database_url, change)
     result = easel("verify", running, "--replay")
     assert result.exit_code == 1
     assert "differ from the replay, so nothing was stored again. (verify_failed)" in result.stderr
@@ -140,7 +140,7 @@ def test_what_easl_aware_has_learned_by_other_rounding_is_stored_again(easel, fi
     (files / "many.csv").write_text("AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
     easel("campaign", "import-responses", "verbs", files / "many.csv")
     assert easel("verify", "verbs").exit_code == 0
-    query(database_url, "UPDATE posteriors SET variance = variance * (1 + 1e-14) WHERE judgments > 0")
+    run_sql(database_url, "UPDATE posteriors SET variance = variance * (1 + 1e-14) WHERE judgments > 0")
     assert "(verify_rounding)" in easel("verify", "verbs").stderr
     assert easel("verify", "verbs", "--replay").exit_code == 0
     assert easel("verify", "verbs").exit_code == 0

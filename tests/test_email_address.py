@@ -50,19 +50,21 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("address", ORDINARY)
-def test_ordinary_addresses_are_taken_as_they_are_and_fit_into_a_mail(address):
-    assert parse_email_address(f"  {address}\t") == address
-    message = EmailMessage()
-    message["To"] = address
-    assert message["To"].addresses[0].addr_spec == address
+def test_ordinary_addresses_are_taken_as_they_are_and_fit_into_a_mail(subtests):
+    for address in ORDINARY:
+        with subtests.test(address=address):
+            assert parse_email_address(f"  {address}\t") == address
+            message = EmailMessage()
+            message["To"] = address
+            assert message["To"].addresses[0].addr_spec == address
 
 
-@pytest.mark.parametrize("address", REFUSED)
-def test_other_texts_are_refused_with_a_sentence(address):
-    assert not is_email_address(address)
-    with pytest.raises(ValueError, match="is not an e-mail address such as"):
-        parse_email_address(address)
+def test_other_texts_are_refused_with_a_sentence(subtests):
+    for address in REFUSED:
+        with subtests.test(address=address):
+            assert not is_email_address(address)
+            with pytest.raises(ValueError, match="is not an e-mail address such as"):
+                parse_email_address(address)
 
 
 def test_a_long_text_is_neither_repeated_whole_nor_slow():

@@ -8,8 +8,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from app.campaigns import yaml_lines
 from app.designs.content import Content, ItemTexts
 from app.designs.number_parsing import parse_strict_decimal
@@ -75,7 +73,7 @@ def used(pattern: re.Pattern[Any], method: str) -> Work:
 
 
 def slow_on(work: Work) -> list[str]:
-    """What hostile texts are made of on which work grows faster than they do."""
+    """Return the kinds of hostile texts on which work grows faster than they do."""
     small, large = hostile(SMALL), hostile(LARGE)
     return [name for name in small if grows_too_fast(work, small[name], large[name])]
 
@@ -141,6 +139,7 @@ WORK: dict[str, Work] = {
 }
 
 
-@pytest.mark.parametrize("work", WORK)
-def test_nothing_that_reads_or_draws_grows_faster_than_its_text(work):
-    assert slow_on(WORK[work]) == []
+def test_nothing_that_reads_or_draws_grows_faster_than_its_text(subtests):
+    for name, work in WORK.items():
+        with subtests.test(work=name):
+            assert slow_on(work) == []

@@ -14,7 +14,7 @@ SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
 PATHS = {"a.png": "/media/1"}
 
 
-def found(text):
+def formula_sources(text):
     return [text[formula.start : formula.end] for formula in find_formulas(text)]
 
 
@@ -25,14 +25,13 @@ def marked_in(html):
     ]
 
 
-def drawn(kind, text, **how):
+def render(kind, text, **how):
     (item,) = Content(kind, latex=True, **how).render_items([ItemTexts(text)], PATHS).items
     return str(item)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_formulas_are_what_stands_between_their_signs(subtests):
+    for text, expected in (
         (r"$e^{i\pi}+1=0$ and \(a_0\)", [r"$e^{i\pi}+1=0$", r"\(a_0\)"]),
         ("$$\\int_0^1\nx$$ \\[y\n= 2\\]", ["$$\\int_0^1\nx$$", "\\[y\n= 2\\]"]),
         ("It costs $5 and $10, or $5-$10.", []),
@@ -42,10 +41,9 @@ def drawn(kind, text, **how):
         ("$a\n\nb$ $$a\n\nb$$", []),
         (r"C:\temp\(x86) \, \[", []),
         (f"${'x' * 2_000}$ $y$", ["$y$"]),
-    ],
-)
-def test_formulas_are_what_stands_between_their_signs(text, expected):
-    assert found(text) == expected
+    ):
+        with subtests.test(text=text, expected=expected):
+            assert formula_sources(text) == expected
 
 
 def test_formulas_on_lines_of_their_own_are_told_from_others():
@@ -63,40 +61,40 @@ def test_what_a_formula_holds_is_text():
 
 
 def test_markdown_leaves_formulas_alone():
-    html = drawn("markdown", "By $a_0 * b_0$ and *c*:\n\n$$\nx\n- y\\,\\\\\n= z\n$$\n\nso \\(d\\_e\\) \\[f\\].")
+    html = render("markdown", "By $a_0 * b_0$ and *c*:\n\n$$\nx\n- y\\,\\\\\n= z\n$$\n\nso \\(d\\_e\\) \\[f\\].")
     assert marked_in(html) == ["$a_0 * b_0$", "$$\nx\n- y\\,\\\\\n= z\n$$", "\\(d\\_e\\)", "\\[f\\]"]
     assert "<em>c</em>" in html
 
 
 def test_code_in_markdown_has_no_formulas_and_keeps_its_signs():
-    html = drawn("markdown", "`$HOME` and `$PATH`\n\n```\n$a$ \\(b\\)\n```\n\n    $c$ and $d$\n")
+    html = render("markdown", "`$HOME` and `$PATH`\n\n```\n$a$ \\(b\\)\n```\n\n    $c$ and $d$\n")
     assert marked_in(html) == []
     for code in ("$HOME", "$PATH", "$a$ \\(b\\)", "$c$ and $d$"):
         assert code in html
 
 
 def test_a_formula_in_an_address_or_a_name_stays_its_source():
-    html = drawn("markdown", "![$a$](a.png) [x](https://e.org/$b$?c=1)")
+    html = render("markdown", "![$a$](a.png) [x](https://e.org/$b$?c=1)")
     assert 'alt="$a$"' in html
     assert 'href="https://e.org/$b$?c=1"' in html
     assert "\ue000" not in html
 
 
 def test_a_text_cannot_pretend_to_have_formulas():
-    assert "\ue0007\ue001" in drawn("markdown", "\ue0007\ue001 $a$")
-    assert marked_in(drawn("html", '<span class="math">x</span>')) == []
+    assert "\ue0007\ue001" in render("markdown", "\ue0007\ue001 $a$")
+    assert marked_in(render("html", '<span class="math">x</span>')) == []
 
 
 @pytest.mark.parametrize("kind", ["html", "markdown"])
 def test_no_attribute_becomes_an_element(kind):
     name = "$a$<script>alert(1)</script>$b$"
-    html = drawn(kind, f'<img src="a.png" alt="{name}">' if kind == "html" else f"![{name}](a.png)")
+    html = render(kind, f'<img src="a.png" alt="{name}">' if kind == "html" else f"![{name}](a.png)")
     assert "<script" not in html
     assert 'alt="$a$&lt;script&gt;alert(1)&lt;/script&gt;$b$"' in html
 
 
 def test_html_has_formulas_in_its_words_alone():
-    html = drawn("html", '<p>$a&lt;b$ <code>$c$</code> <a href="https://e.org/$d$">$e$</a></p>')
+    html = render("html", '<p>$a&lt;b$ <code>$c$</code> <a href="https://e.org/$d$">$e$</a></p>')
     assert marked_in(html) == ["$a<b$", "$e$"]
 
 

@@ -1,4 +1,4 @@
-"""What all processes of one installation share."""
+"""Secrets and caches that all processes of one installation share."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from app.main import create_app, load_signing_key
 from app.settings import Settings
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,6 +38,6 @@ async def test_a_process_opens_as_many_connections_as_the_documentation_says(app
 )
 async def test_browsers_remember_that_a_server_is_reached_by_https(database_url, public_url, told):
     app = create_app(Settings(database_url=database_url, public_url=public_url))
-    async with app.router.lifespan_context(app), browser_of(app) as client:
+    async with app.router.lifespan_context(app), http_client(app) as client:
         for path in ("/login", "/static/easel.css", "/health", "/nothing"):
             assert (await client.get(path)).headers.get("strict-transport-security") == told

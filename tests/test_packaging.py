@@ -1,4 +1,4 @@
-"""What stands beside the code: the version, the lock, the Makefile, the wheel, the image and the compose file."""
+"""The files around the code: the version, the lock, the Makefile, the wheel, the image and the compose file."""
 
 import json
 import os

@@ -17,13 +17,13 @@ from docs.picture_outlines import (
 )
 from docs.picture_scenes import SCENES
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 BY_OTHER_MEANS = {"memory.svg", OUTLINES.name}
 
 
 async def answer_hit(app, link):
-    async with browser_of(app) as annotator:
+    async with http_client(app) as annotator:
         page = await annotator.post(link, follow_redirects=True)
         fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.text))
         scores = {name: str(10 * place) for place, name in enumerate(re.findall(r'name="(score-\d+)"', page.text), 1)}
@@ -46,7 +46,7 @@ async def test_every_picture_shows_its_page_as_it_is(app, program, researcher): 
         return (await researcher.get(path)).raise_for_status().text
 
     async def begin(path):
-        async with browser_of(app) as annotator:
+        async with http_client(app) as annotator:
             return (await annotator.post(path, follow_redirects=True)).raise_for_status().text
 
     await answer_hit(app, link)

@@ -1,4 +1,4 @@
-"""What one connection may cost: spoken over real sockets, without a database."""
+"""The costs of one connection are bounded: spoken over real sockets, without a database."""
 
 import asyncio
 import resource
@@ -238,15 +238,13 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
         assert asked == ([wanted] if wanted else [])
 
 
-@pytest.mark.parametrize(
-    ("head", "status"),
-    [
+async def test_a_request_names_one_host(subtests):
+    for head, status in (
         (b"GET / HTTP/1.1\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nx-host: easel.test\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nhost: easel.test\r\nHost: another\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHOST: easel.test\r\nconnection: close\r\n", b"200"),
         (b"GET / HTTP/1.0\r\n", b"200"),
-    ],
-)
-async def test_a_request_names_one_host(head, status):
-    assert (await reply_to(head + b"\r\n")).split()[1] == status
+    ):
+        with subtests.test(head=head, status=status):
+            assert (await reply_to(head + b"\r\n")).split()[1] == status

@@ -9,12 +9,12 @@ from app.background.health import CheckResult
 from app.background.readiness import ReadinessChecks
 from app.main import create_app
 from app.settings import Settings
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 
 async def test_a_process_whose_database_is_away_lives_but_is_not_ready():
     app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:9/none", secret_key=SecretStr("k" * 32)))
-    async with app.router.lifespan_context(app), browser_of(app) as client:
+    async with app.router.lifespan_context(app), http_client(app) as client:
         assert (await client.get("/health")).status_code == 200
         reply = await client.get("/ready")
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "2")

@@ -32,9 +32,8 @@ def raised(work):
     return problem.value
 
 
-@pytest.mark.parametrize(
-    ("error", "described"),
-    [
+def test_an_error_is_described_without_what_it_quotes(subtests):
+    for error, described in (
         (
             ValueError(f"could not convert string to float: {SECRET!r}"),
             "ValueError: could not convert string to float: …",
@@ -49,13 +48,11 @@ def raised(work):
         (raised(lambda: 1 + anything), "TypeError: unsupported operand type(s) for +: 'int' and 'str'"),
         (raised(lambda: getattr(None, "go")), "AttributeError: 'NoneType' object has no attribute 'go'"),  # noqa: B009
         (NotFound("There is no campaign “verbs”."), "There is no campaign “verbs”."),
-    ],
-    ids=str,
-)
-def test_an_error_is_described_without_what_it_quotes(error, described):
-    found = redaction.describe_exception_without_values(error)
-    assert SECRET not in found
-    assert found == (described or "DataError (22000): invalid input for query argument $1: …")
+    ):
+        with subtests.test(error=error, described=described):
+            found = redaction.describe_exception_without_values(error)
+            assert SECRET not in found
+            assert found == (described or "DataError (22000): invalid input for query argument $1: …")
 
 
 async def test_a_key_that_is_there_already_is_described_by_its_constraint(engine):
@@ -104,6 +101,7 @@ async def fail_apart():
     raise ValueError(f"'{SECRET}'")
 
 
+@pytest.mark.slow
 async def test_work_in_another_process_fails_with_its_traceback_but_no_values():
     with pytest.raises(RuntimeError, match=r"(?s)in fail_apart.*ValueError: …") as problem:
         await run_in_process(fail_apart)
@@ -111,6 +109,7 @@ async def test_work_in_another_process_fails_with_its_traceback_but_no_values():
     assert "in fail_apart" in redaction.describe_exception_without_values(problem.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread", [False, True])
 def test_a_command_that_crashes_prints_no_values(thread):
     work = "threading.Thread(target=int, args=['planted secret']).start()" if thread else "int('planted ' 'secret')"

@@ -1,10 +1,11 @@
-"""What a real server and its PostgreSQL write into their logs when statements break: never the data in them."""
+"""A real server and its PostgreSQL never log the data of statements that break."""
 
 import asyncio
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import httpx
+import pytest
 from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -13,6 +14,8 @@ from app.accounts.secrets import csrf_token_of_session, load_or_create_installat
 from app.database.embedded import running_server_url
 from tests.database.test_embedded import wait_until
 from tests.servers import PATIENT_SECONDS, easel_serving
+
+pytestmark = pytest.mark.slow
 
 SLUG = "lexical-frequency"
 PAGES = f"/admin/campaigns/{SLUG}"

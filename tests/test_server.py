@@ -29,8 +29,10 @@ from app.database.postmaster import process_command_line
 from app.server import processes
 from app.server import serve as servers
 from app.server.http_protocol import LimitedHttpProtocol
-from tests.database.test_embedded import postmaster_pid, runs, wait_until
+from tests.database.test_embedded import postmaster_pid, process_is_running, wait_until
 from tests.servers import COMMAND, ENVIRONMENT, PATIENT_SECONDS, EaselServer, easel_serving
+
+pytestmark = pytest.mark.slow
 
 PATIENT = PATIENT_SECONDS
 SOMEBODY = {"PROLIFIC_PID": "SECRETWORKER", "STUDY_ID": "s", "SESSION_ID": "t"}
@@ -100,7 +102,7 @@ def assert_ended_in_order(server: EaselServer, *how: signal.Signals) -> None:
     for impatient in first:
         server.process.send_signal(impatient)
     assert server.end(last) == 0
-    assert not runs(database)
+    assert not process_is_running(database)
     assert not (server.data / "address").exists()
     assert server.rest().endswith("Stopped.\n")
     assert "Traceback" not in server.rest()
@@ -147,7 +149,7 @@ def test_when_the_main_process_is_killed_workers_and_postgresql_end_too_and_comm
         wait_until(lambda: len(workers_of(server.process.pid)) == 2)
         others = [*workers_of(server.process.pid), postmaster_pid(data)]
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
-        wait_until(lambda: not any(runs(pid) for pid in others))
+        wait_until(lambda: not any(process_is_running(pid) for pid in others))
     # The address of a server that was killed is left over, and not used.
     assert (data / "address").read_text() == server.base
     said = easel(data, "login")
@@ -182,7 +184,7 @@ def established(pid: int) -> int:
 
 
 def leads_to(file: Path) -> str:
-    """What an open file of a process is; empty when it was closed meanwhile, as in a worker that still starts."""
+    """Return the name of a process's open file; empty if it was closed meanwhile, as in a worker that still starts."""
     with suppress(FileNotFoundError):
         return str(file.readlink())
     return ""
@@ -222,7 +224,7 @@ def two_workers(monkeypatch: pytest.MonkeyPatch, application: str = "hello") -> 
 
 
 def said_to_visitors(workers: processes.WorkerSupervisor) -> set[str]:
-    """What many visitors get, one after another. The kernel chooses a worker for each by chance."""
+    """Return the answers that many visitors get, one after another. The kernel chooses a worker for each by chance."""
     port = workers.port.getsockname()[1]
     return {get(f"http://127.0.0.1:{port}").text for _ in range(32)}
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests import servers
 
+pytestmark = pytest.mark.slow
+
 DEAF = (
     "import signal, time\n"
     "for number in (signal.SIGTERM, signal.SIGABRT): signal.signal(number, signal.SIG_IGN)\n"
@@ -51,5 +53,5 @@ def test_a_server_that_hears_no_signal_is_killed(started):
     assert process.stdout
     with process.stdout as said:
         said.readline()
-        assert not servers.ended(process)
+        assert not servers.end_process(process)
     assert process.returncode == -signal.SIGKILL

@@ -81,6 +81,7 @@ def pages(site):
     return {path: Page(path.read_text()) for path in site.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere(site, pages):
     assert len(pages) > 50
     broken = []
@@ -96,6 +97,7 @@ def test_every_link_of_the_site_leads_somewhere(site, pages):
     assert broken == []
 
 
+@pytest.mark.slow
 def test_no_page_of_the_site_loads_anything_from_another_host(site, pages):
     loaded = [(path.name, link) for path, page in pages.items() for link in page.loads if urlsplit(link).netloc]
     assert loaded == []

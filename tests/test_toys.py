@@ -17,9 +17,11 @@ from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.commands import outputs
+from tests.commands import command_outputs
 from tests.toys import TEMPLATES, register
 from tests.toys.smiles import SMILES
+
+pytestmark = pytest.mark.slow
 
 TOYS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
 CREATE = [
@@ -50,7 +52,7 @@ async def verified(engine, slug):
 async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine, database_url, tmp_path):
     (tmp_path / "items.csv").write_text("id,text\n" + "".join(f"m{k},mood {k}\n" for k in range(6)))
     (tmp_path / "results.csv").write_text(RESULTS)
-    *_, simulated, imported, verified, analysed, items, responses, settings = outputs(
+    *_, simulated, imported, verified, analysed, items, responses, settings = command_outputs(
         database_url,
         "tests.toys",
         CREATE,

@@ -31,9 +31,8 @@ def refusal(content: str | bytes, name: str = "items.csv") -> tuple[str, int | N
 ROWS = [{"id": "1", "text": "abide"}, {"id": "2", "text": "größer, als"}]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "format_"),
-    [
+def test_the_same_rows_come_out_of_every_format(subtests):
+    for name, content, format_ in (
         ("a.csv", 'id,text\n1,abide\n2,"größer, als"\n', "csv"),
         ("a.csv", 'id,text\r\n1,abide\r\n2,"größer, als"\r\n', "csv"),
         ("a.csv", '\n\nid,text\n\n1,abide\n2,"größer, als"', "csv"),
@@ -43,13 +42,12 @@ ROWS = [{"id": "1", "text": "abide"}, {"id": "2", "text": "größer, als"}]
         ("a.csv", ' id , text \n1,abide\n2,"größer, als"\n', "csv"),
         ("a.jsonl", '{"id": "1", "text": "abide"}\n\n{"id": "2", "text": "größer, als"}', "jsonl"),
         ("a.txt", '\n{"id": "1", "text": "abide"}\n{"id": "2", "text": "gr\\u00f6\\u00dfer, als"}\n', "jsonl"),
-    ],
-)
-def test_the_same_rows_come_out_of_every_format(name, content, format_):
-    upload, records = table(content, name)
-    assert upload.format == format_
-    assert upload.columns == ("id", "text")
-    assert [record.values for record in records] == ROWS
+    ):
+        with subtests.test(name=name, content=content, format_=format_):
+            upload, records = table(content, name)
+            assert upload.format == format_
+            assert upload.columns == ("id", "text")
+            assert [record.values for record in records] == ROWS
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column():
@@ -72,9 +70,8 @@ def test_values_of_json_keep_their_kind():
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line"),
-    [
+def test_what_is_wrong_with_csv_is_said_with_its_line(subtests):
+    for content, code, line in (
         (b"", "file_empty", None),
         (b"\n  \n", "file_empty", None),
         (b"id,text\n1,a\n2,gr\xf6\xdfer\n", "not_utf8", 3),
@@ -89,15 +86,13 @@ def test_values_of_json_keep_their_kind():
         ("id,text\n1," + "x" * (MAX_UPLOADED_CELL_CHARACTERS + 1) + "\n", "cell_too_long", 2),
         ("id,text\n1," + "x" * 140_000 + "\n", "cell_too_long", 2),
         ('id,text\n1,"' + "x" * 140_000 + '"\n', "csv_unreadable", 2),
-    ],
-)
-def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
-    assert refusal(content) == (code, line)
+    ):
+        with subtests.test(content=content, code=code, line=line):
+            assert refusal(content) == (code, line)
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line"),
-    [
+def test_what_is_wrong_with_json_lines_is_said_with_its_line(subtests):
+    for content, code, line in (
         ('{"id": 1}\n{"id": 2', "json_unreadable", 2),
         ('{"id": 1}\n[1, 2]', "json_unreadable", 2),
         ('{"id": 1}\n\n{"id": NaN}', "json_unreadable", 3),
@@ -110,10 +105,9 @@ def test_what_is_wrong_with_csv_is_said_with_its_line(content, code, line):
         ('{"id": "' + "x" * (MAX_UPLOADED_CELL_CHARACTERS + 1) + '"}', "cell_too_long", 1),
         ('{"": 1}', "column_unnamed", 1),
         (b'{"id": "\xff"}', "not_utf8", 1),
-    ],
-)
-def test_what_is_wrong_with_json_lines_is_said_with_its_line(content, code, line):
-    assert refusal(content, "a.jsonl") == (code, line)
+    ):
+        with subtests.test(content=content, code=code, line=line):
+            assert refusal(content, "a.jsonl") == (code, line)
 
 
 def test_the_size_is_looked_at_first():

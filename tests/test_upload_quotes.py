@@ -36,13 +36,14 @@ OPENS_AND_ENDS = ('"Well begun', "Plain.", "Plain too.", 'Ends here"', "ok", "fi
 MIXED = ('"Hello," she said.', '"Never closed', "Plain.", '5" screen', '""', "ok")
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("own", [OPENS_AND_ENDS, MIXED, ('"a', 'b"'), ('"a" b', "c"), ('a "b"', "c"), ("c", '"')])
-def test_a_table_with_tabs_that_encloses_nothing_is_read_line_by_line(own, end):
-    upload, rows = table(lines(*own, end=end))
-    assert [row["text"] for row in rows] == [*own]
-    assert (upload.row_count, upload.line_count, upload.quotes) == (len(own), len(own) + 1, "text")
-    assert "Quotation marks are part of the text" in " ".join(upload.notes)
+def test_a_table_with_tabs_that_encloses_nothing_is_read_line_by_line(subtests):
+    for own in (OPENS_AND_ENDS, MIXED, ('"a', 'b"'), ('"a" b', "c"), ('a "b"', "c"), ("c", '"')):
+        for end in ("\n", "\r\n"):
+            with subtests.test(own=own, end=end):
+                upload, rows = table(lines(*own, end=end))
+                assert [row["text"] for row in rows] == [*own]
+                assert (upload.row_count, upload.line_count, upload.quotes) == (len(own), len(own) + 1, "text")
+                assert "Quotation marks are part of the text" in " ".join(upload.notes)
 
 
 def test_no_output_of_a_system_is_swallowed_by_another():
@@ -62,9 +63,8 @@ def test_texts_in_quotation_marks_among_others_keep_them():
     assert texts(lines('"Stop."', "He went on.", "She did not.")) == ['"Stop."', "He went on.", "She did not."]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_a_table_with_tabs_that_encloses_cells_is_read_so(subtests):
+    for content, expected in (
         ('id\ttext\ns1\t"two\nlines"\ns2\tplain\n', ["two\nlines", "plain"]),
         ('id\ttext\r\ns1\t"two\r\nlines"\r\ns2\tplain\r\n', ["two\r\nlines", "plain"]),
         ('id\ttext\ns1\t"He said ""no"" twice"\ns2\tplain\n', ['He said "no" twice', "plain"]),
@@ -74,16 +74,14 @@ def test_texts_in_quotation_marks_among_others_keep_them():
         ('"id"\t"text"\n1\t"all"\n2\tnot\n', ["all", "not"]),
         ('id\ttext\nc1\t"if a:\n\tb()"\nc2\tx\n', ["if a:\n\tb()", "x"]),
         ('id\ttext\nc1\t"if a:\n\tb()\n\tc()"\nc2\t"d:\n\te"\n', ["if a:\n\tb()\n\tc()", "d:\n\te"]),
-    ],
-)
-def test_a_table_with_tabs_that_encloses_cells_is_read_so(content, expected):
-    assert texts(content) == expected
-    assert "Quotation marks enclose cells" in " ".join(table(content)[0].notes)
+    ):
+        with subtests.test(content=content, expected=expected):
+            assert texts(content) == expected
+            assert "Quotation marks enclose cells" in " ".join(table(content)[0].notes)
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
+def test_cells_over_several_lines_between_commas_stay_one_cell(subtests):
+    for content, expected in (
         ('id,text\n1,"one\ntwo\nthree"\n2,b\n', ["one\ntwo\nthree", "b"]),
         ('id,text\n1,"first line\nsecond, with a comma"\n2,b\n', ["first line\nsecond, with a comma", "b"]),
         ('id,text\n1,"In all\n1,000 people"\n2,b\n', ["In all\n1,000 people", "b"]),
@@ -91,10 +89,9 @@ def test_a_table_with_tabs_that_encloses_cells_is_read_so(content, expected):
         ('"id","text"\n"1","x\n3,y"\n"2","z"\n', ["x\n3,y", "z"]),
         ('id;text\n1;"eins; zwei\ndrei"\n2;b\n', ["eins; zwei\ndrei", "b"]),
         ('text,id\n"a\n\nb",s1\nc,s2\n', ["a\n\nb", "c"]),
-    ],
-)
-def test_cells_over_several_lines_between_commas_stay_one_cell(content, expected):
-    assert texts(content, "items.csv") == expected
+    ):
+        with subtests.test(content=content, expected=expected):
+            assert texts(content, "items.csv") == expected
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
@@ -106,9 +103,8 @@ def test_between_commas_a_stray_mark_that_takes_in_rows_is_refused_with_the_line
     assert "--quotes text" in problem.message
 
 
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
+def test_swallowed_rows_are_seen_wherever_the_mark_is(subtests):
+    for content, line in (
         ('text,id\n"Well begun,s1\nPlain,s2\nEnds here",s3\nok,s4\n', 2),
         ('system,segment,output\na,1,"x\na,2,y\nb,1,z"\nb,2,w\n', 2),
         ('id,text\ns1,"x\ns2,""\ns3,y"\ns4,z\n', 2),
@@ -117,11 +113,10 @@ def test_between_commas_a_stray_mark_that_takes_in_rows_is_refused_with_the_line
         ('id,text\ns1,"x\ns2,y, and more\ns3,z"\ns4,w\n', 2),
         ('id,text\ns1,"x, y\ns2,y\n\ns3,z"\ns4,w\n', 2),
         ('text,id\n"Well, begun,s1\nPlain,s2\nEnds, all in all, here",s3\nok,s4\n', 2),
-    ],
-)
-def test_swallowed_rows_are_seen_wherever_the_mark_is(content, line):
-    problem = refused(content)
-    assert (problem.code, problem.details["line"]) == ("quotes_unclear", line)
+    ):
+        with subtests.test(content=content, line=line):
+            problem = refused(content)
+            assert (problem.code, problem.details["line"]) == ("quotes_unclear", line)
 
 
 def test_texts_over_several_lines_may_have_commas():

@@ -53,24 +53,22 @@ def zipped(**files: Any) -> bytes:
 # Encodings
 
 
-@pytest.mark.parametrize(
-    ("codec", "mark"),
-    [
-        ("utf-8", b"\xef\xbb\xbf"),
-        ("utf-16-le", b"\xff\xfe"),
-        ("utf-16-be", b"\xfe\xff"),
-        ("utf-16-le", b""),
-        ("utf-16-be", b""),
-        ("utf-32-le", b"\xff\xfe\0\0"),
-        ("utf-32-be", b"\0\0\xfe\xff"),
-    ],
-)
-@pytest.mark.parametrize(("content", "name"), [(CSV, "a.csv"), (CSV.replace(",", "\t"), "a.txt"), (JSONL, "a.jsonl")])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_every_kind_of_unicode_is_recognised(codec, mark, content, name, end):
-    upload, found = table(mark + content.replace("\n", end).encode(codec), name)
-    assert found == ROWS
-    assert any("UTF-" in note for note in upload.notes) == (codec != "utf-8")
+def test_every_kind_of_unicode_is_recognised(subtests):
+    for end in ("\n", "\r\n"):
+        for content, name in ((CSV, "a.csv"), (CSV.replace(",", "\t"), "a.txt"), (JSONL, "a.jsonl")):
+            for codec, mark in (
+                ("utf-8", b"\xef\xbb\xbf"),
+                ("utf-16-le", b"\xff\xfe"),
+                ("utf-16-be", b"\xfe\xff"),
+                ("utf-16-le", b""),
+                ("utf-16-be", b""),
+                ("utf-32-le", b"\xff\xfe\0\0"),
+                ("utf-32-be", b"\0\0\xfe\xff"),
+            ):
+                with subtests.test(end=end, content=content, name=name, codec=codec, mark=mark):
+                    upload, found = table(mark + content.replace("\n", end).encode(codec), name)
+                    assert found == ROWS
+                    assert any("UTF-" in note for note in upload.notes) == (codec != "utf-8")
 
 
 def test_unicode_of_two_bytes_without_a_mark_is_recognised_where_no_name_is_in_latin_letters():
@@ -81,45 +79,45 @@ def test_unicode_of_two_bytes_without_a_mark_is_recognised_where_no_name_is_in_l
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "title"),
-    [
+def test_an_older_encoding_is_offered_with_a_sample_and_read_when_it_is_chosen(subtests):
+    for text, encoding, title in (
         (CSV, "windows-1252", "Windows-1252"),
         (CSV, "macintosh", "Mac OS Roman"),
         ("id,text\n1,Zażółć gęślą jaźń\n2,Łódź i Kraków\n", "windows-1250", "Windows-1250"),
         ("id,text\n1,Привет, мир\n".replace(", м", " м"), "windows-1251", "Windows-1251"),
         ("id,text\n1,こんにちは世界\n2,さようなら\n", "cp932", "Shift JIS"),
         ("id,text\n1,你好，世界。这是一个句子。\n", "gb18030", "GB 18030"),
-    ],
-)
-def test_an_older_encoding_is_offered_with_a_sample_and_read_when_it_is_chosen(text, encoding, title):
-    problem = refused(text.encode(encoding))
-    assert problem.code == "not_utf8"
-    assert problem.details["line"] == 2
-    first = problem.details["encodings"][0]
-    assert (first["name"], first["title"]) == (encoding, title)
-    assert first["sample"].rstrip("…") in text
-    assert f"It looks like {title}: “{first['sample']}”" in problem.message
-    assert f"--encoding {encoding}" in problem.message
-    upload, found = table(text.encode(encoding), encoding=encoding)
-    assert found == rows(text)
-    assert f"Read as {title}." in upload.notes
+    ):
+        with subtests.test(text=text, encoding=encoding, title=title):
+            problem = refused(text.encode(encoding))
+            assert problem.code == "not_utf8"
+            assert problem.details["line"] == 2
+            first = problem.details["encodings"][0]
+            assert (first["name"], first["title"]) == (encoding, title)
+            assert first["sample"].rstrip("…") in text
+            assert f"It looks like {title}: “{first['sample']}”" in problem.message
+            assert f"--encoding {encoding}" in problem.message
+            upload, found = table(text.encode(encoding), encoding=encoding)
+            assert found == rows(text)
+            assert f"Read as {title}." in upload.notes
 
 
 def test_the_sample_has_the_letters_that_tell():
     assert refused(CSV.encode("cp1252")).details["encodings"][0]["sample"] == "Die Katze läuft über die Straße."
 
 
-@pytest.mark.parametrize("name", ["cp1252", "Windows-1252", "latin-1", "ISO-8859-1", " latin1 "])
-def test_an_encoding_may_be_called_by_its_other_names(name):
-    assert rows(CSV.encode("cp1252"), encoding=name) == ROWS
+def test_an_encoding_may_be_called_by_its_other_names(subtests):
+    for name in ("cp1252", "Windows-1252", "latin-1", "ISO-8859-1", " latin1 "):
+        with subtests.test(name=name):
+            assert rows(CSV.encode("cp1252"), encoding=name) == ROWS
 
 
-@pytest.mark.parametrize("name", ["klingon", "rot13", "hex", "idna", "utf-7", ""])
-def test_another_encoding_is_refused_with_those_there_are(name):
-    problem = refused(CSV, encoding=name)
-    assert problem.code == "encoding_unknown"
-    assert "windows-1252" in problem.message
+def test_another_encoding_is_refused_with_those_there_are(subtests):
+    for name in ("klingon", "rot13", "hex", "idna", "utf-7", ""):
+        with subtests.test(name=name):
+            problem = refused(CSV, encoding=name)
+            assert problem.code == "encoding_unknown"
+            assert "windows-1252" in problem.message
 
 
 def test_a_byte_order_mark_counts_more_than_the_encoding_that_was_chosen():
@@ -158,19 +156,17 @@ def test_lines_may_end_with_carriage_returns_alone(quote):
     assert rows(JSONL.replace("\n", "\r"), "a.jsonl") == ROWS
 
 
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
+def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words(subtests):
+    for content, line in (
         ('id,text\n1,"x"\n2,a\rb\n', 3),
         ("text\nx\na\rb\nc\n", 3),
         ("id\ttext\n1\tx\n2\ta\rb\n", 3),
         ("id,text\r1,x\r2,a\n", 1),
-    ],
-)
-def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words(content, line):
-    problem = refused(content)
-    assert (problem.code, problem.details["line"]) == ("csv_unreadable", line)
-    assert "Lines end in different ways" in problem.message
+    ):
+        with subtests.test(content=content, line=line):
+            problem = refused(content)
+            assert (problem.code, problem.details["line"]) == ("csv_unreadable", line)
+            assert "Lines end in different ways" in problem.message
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
@@ -225,24 +221,22 @@ def test_the_index_that_pandas_writes_gets_a_name_and_is_told():
 LIST = json.dumps(ROWS, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        LIST,
-        json.dumps(ROWS, indent=2),
-        "[\n" + ",\n".join(json.dumps(row) for row in ROWS) + "\n]\n",
-        "\n".join(json.dumps(row, indent=1) for row in ROWS),
-        json.dumps({"data": ROWS}),
-        json.dumps({"version": "1", "n": 5, "tags": ["a", "b"], "data": ROWS, "more": {"a": [{}]}}, indent=1),
-        JSONL,
-        json.dumps([{"data": row, "predictions": []} for row in ROWS]).replace(', "predictions": []', ""),
-    ],
-)
-@pytest.mark.parametrize("name", ["a.json", "a.txt"])
-def test_rows_come_out_of_every_form_of_json(content, name):
-    upload, found = table(content, name)
-    assert found == ROWS
-    assert (upload.columns, upload.row_count) == (("id", "text"), 5)
+def test_rows_come_out_of_every_form_of_json(subtests):
+    for name in ("a.json", "a.txt"):
+        for content in (
+            LIST,
+            json.dumps(ROWS, indent=2),
+            "[\n" + ",\n".join(json.dumps(row) for row in ROWS) + "\n]\n",
+            "\n".join(json.dumps(row, indent=1) for row in ROWS),
+            json.dumps({"data": ROWS}),
+            json.dumps({"version": "1", "n": 5, "tags": ["a", "b"], "data": ROWS, "more": {"a": [{}]}}, indent=1),
+            JSONL,
+            json.dumps([{"data": row, "predictions": []} for row in ROWS]).replace(', "predictions": []', ""),
+        ):
+            with subtests.test(name=name, content=content):
+                upload, found = table(content, name)
+                assert found == ROWS
+                assert (upload.columns, upload.row_count) == (("id", "text"), 5)
 
 
 def test_a_list_may_be_in_a_file_named_for_lines_and_lines_in_one_named_for_a_list():
@@ -276,9 +270,8 @@ def test_an_object_without_a_list_of_rows_is_refused_with_what_to_save(content):
     assert "records" in problem.message
 
 
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
+def test_what_is_wrong_within_a_list_is_said_with_its_line(subtests):
+    for content, line in (
         ('[{"id": 1},\n[1]]', 2),
         ('[\n "a",\n "b"]', 2),
         ('[{"id": 1}\n{"id": 2}]', 2),
@@ -292,11 +285,10 @@ def test_an_object_without_a_list_of_rows_is_refused_with_what_to_save(content):
         ('{"data": [{"id": ' + '{"a":' * 100_000, 1),
         ('[{"id": 1' + "0" * 10_000 + "}]", 1),
         ('[{"id": 1e999}]', 1),
-    ],
-)
-def test_what_is_wrong_within_a_list_is_said_with_its_line(content, line):
-    problem = refused(content, "a.json")
-    assert (problem.code, problem.details["line"]) == ("json_unreadable", line)
+    ):
+        with subtests.test(content=content, line=line):
+            problem = refused(content, "a.json")
+            assert (problem.code, problem.details["line"]) == ("json_unreadable", line)
 
 
 def test_the_columns_are_those_of_all_rows():
@@ -397,12 +389,12 @@ CUT_OFF = {
 }
 
 
-@pytest.mark.parametrize("kind", CUT_OFF)
-def test_a_damaged_archive_is_refused_in_plain_words(kind):
-    content, code = CUT_OFF[kind]
-    problem = refused(content)
-    assert problem.code == code
-    assert "damaged or was cut off" in problem.message
+def test_a_damaged_archive_is_refused_in_plain_words(subtests):
+    for kind, (content, code) in CUT_OFF.items():
+        with subtests.test(kind=kind):
+            problem = refused(content)
+            assert problem.code == code
+            assert "damaged or was cut off" in problem.message
 
 
 OLE = (
@@ -449,6 +441,7 @@ def test_what_is_no_table_is_called_by_its_name(content, words, code, name):
     assert f"This is {words}" in problem.message or words in problem.message
 
 
-@pytest.mark.parametrize("header", ["PAR1,text", "ORCID,text", "BZh,text", "Rar,text", "X,text", "%PDF,text"])
-def test_a_table_whose_header_begins_like_another_kind_is_a_table(header):
-    assert table(header + "\n1,a\n")[0].columns == tuple(header.split(","))
+def test_a_table_whose_header_begins_like_another_kind_is_a_table(subtests):
+    for header in ("PAR1,text", "ORCID,text", "BZh,text", "Rar,text", "X,text", "%PDF,text"):
+        with subtests.test(header=header):
+            assert table(header + "\n1,a\n")[0].columns == tuple(header.split(","))

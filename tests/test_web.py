@@ -16,8 +16,8 @@ from app.http.dependencies import MAX_ROW_ID
 from app.http.middleware import BodyLimits
 from app.main import create_app
 from app.settings import Settings
-from tests.annotation.hits.campaigns import running, until, value, waiting
-from tests.conftest import browser_of
+from tests.annotation.hits.campaigns import requests_are_waiting_sql, running, value, wait_until
+from tests.conftest import http_client
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 
@@ -105,7 +105,7 @@ async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, cli
         await holding.execute(text("LOCK TABLE campaigns"))
         asking = asyncio.create_task(client.get(address, headers={"accept": "application/json"}))
         if not limit:
-            await until(app.state.database, waiting(1))
+            await wait_until(app.state.database, requests_are_waiting_sql(1))
             await holding.execute(CANCEL)
         reply = await asking
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
@@ -143,7 +143,7 @@ async def test_a_body_that_cannot_be_read_is_refused_with_a_code_of_its_own(clie
 async def test_a_worker_starts_also_while_the_database_is_away():
     """One that failed to start would end the whole server, so the main process asks beforehand what it must know."""
     app = create_app(Settings(database_url="postgresql://nobody@127.0.0.1:9/none", secret_key=SecretStr("k" * 32)))
-    async with app.router.lifespan_context(app), browser_of(app) as client:
+    async with app.router.lifespan_context(app), http_client(app) as client:
         assert (await client.get("/ready")).status_code == 503
 
 
@@ -233,7 +233,7 @@ async def test_no_connection_stays_open_when_the_application_ends(database_url, 
     app = create_app(Settings(database_url=database_url))
     async with app.router.lifespan_context(app), app.state.serving_connections.borrow() as connection:
         pid = connection.get_server_pid()
-    await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
+    await wait_until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
 
 
 ALLOWED = [
@@ -247,10 +247,11 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize(("address", "method", "allowed"), ALLOWED)
-async def test_who_asks_with_a_wrong_method_is_told_all_that_the_address_takes(client, address, method, allowed):
-    reply = await client.request(method, address)
-    assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
+async def test_who_asks_with_a_wrong_method_is_told_all_that_the_address_takes(client, subtests):
+    for address, method, allowed in ALLOWED:
+        with subtests.test(address=address, method=method, allowed=allowed):
+            reply = await client.request(method, address)
+            assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
 
 
 async def test_head_is_answered_as_get_is_without_the_body(researcher, client):

@@ -12,7 +12,9 @@ from app.accounts.secrets import csrf_token_of_session
 ENDLESS = "/admin/campaigns/{slug}/events"
 
 
-async def came_in(app: FastAPI, client: Any, role: str, member: str | None = None, campaign: Any = None, **of: Any):
+async def log_in_with_role(
+    app: FastAPI, client: Any, role: str, member: str | None = None, campaign: Any = None, **of: Any
+):
     """A researcher of this role for the server, and perhaps in a campaign, logged in, and the token of their program.
 
     of: what the token is for, as `create_api_token` takes it.
@@ -30,18 +32,18 @@ async def came_in(app: FastAPI, client: Any, role: str, member: str | None = Non
     return user, token
 
 
-def named(path: str, **known: Any) -> str:
+def fill_path(path: str, **known: Any) -> str:
     """A path with what is known of its names, and `x` for the rest."""
     for name, value in known.items():
         path = path.replace(f"{{{name}}}", str(value))
     return re.sub(r"\{[a-z_]+\}", "x", re.sub(r"\{[a-z_]+_id\}", "1", path))
 
 
-async def answered(client: Any, address: str, token: str, **known: Any):
+async def request_status_and_code(client: Any, address: str, token: str, **known: Any):
     """The status and the code of what an address of `NEEDS` answers."""
     method, path = address.split()
     headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
-    response = await client.request(method, named(path, **known), headers=headers)
+    response = await client.request(method, fill_path(path, **known), headers=headers)
     if response.status_code < 400:
         return response.status_code, None
     if "There is no campaign" in response.text:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from app.accounts import login, tokens, users
 from app.accounts.secrets import csrf_token_of_session
 from app.database.session import borrow_autocommit_driver
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 ACCOUNT = "/admin/account"
 NOTEBOOK = {"name": "notebook", "scope": "read"}
@@ -126,7 +126,7 @@ async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, resea
     page = (await researcher.post("/admin/people", data={"name": "Bob"})).text
     link = shown_secret(page, "new-link")
     assert link.startswith("http://easel.test/login?token=")
-    async with browser_of(app) as bob:
+    async with http_client(app) as bob:
         await bob.post("/login", data={"token": link.partition("token=")[2]})
         bob.headers["X-CSRF-Token"] = csrf_token_of_session(bob.cookies[app.state.cookie_name])
         assert "bob" in (await bob.get("/admin")).text
@@ -179,7 +179,7 @@ async def a_link_for(app, name="admin"):
 @asynccontextmanager
 async def came_by_link(app, token):
     """Someone who has just logged in by a link."""
-    async with browser_of(app) as someone:
+    async with http_client(app) as someone:
         assert (await someone.post("/login", data={"token": token})).status_code == 303
         someone.headers["X-CSRF-Token"] = csrf_token_of_session(someone.cookies[app.state.cookie_name])
         yield someone

@@ -1,4 +1,4 @@
-"""Who downloads data about people is in the audit log: once for each download, by page, API and command line."""
+"""Downloads of data about people are in the audit log: once for each, by page, API and command line."""
 
 import asyncio
 

@@ -1,6 +1,6 @@
 """Whatever changes something writes a line of the audit log, or stands here with the reason why not.
 
-Whoever adds a route that changes something adds a request to `CHANGES`, which must write a line, or a reason to
+A developer who adds a route that changes something adds a request to `CHANGES`, which must write a line, or a reason to
 `UNNOTED`.
 """
 
@@ -30,7 +30,7 @@ UNNOTED = {
     ("POST", "/api/v1/hits/{hit_id}/response"): OF_ANNOTATORS,
     ("POST", "/api/v1/campaigns/{slug}/consents"): OF_ANNOTATORS,
     ("POST", "/admin/campaigns/{slug}/items/preview"): "it stores nothing",
-    ("POST", "/admin/account/openid"): "it leads to the provider; whoever comes back is noted (test_openid)",
+    ("POST", "/admin/account/openid"): "it leads to the provider; the return is noted (test_openid)",
     ("POST", "/admin/account/openid/disconnect"): "it takes a provider (test_openid)",
     ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing but a tick on the checklist of a draft",
     ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",

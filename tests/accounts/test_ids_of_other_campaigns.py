@@ -1,4 +1,4 @@
-"""Whoever has a role in one campaign alone sends ids of another: what these name is not there, and nothing changes.
+"""A member of one campaign sends ids of another: what these name is not there, and nothing changes.
 
 Ids in addresses are tried one by one in `test_members.py`; here are those in queries, forms and bodies, and in cookies.
 """
@@ -12,7 +12,7 @@ from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
-from tests.accounts.reaching import came_in
+from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 KEPT = ("items", "check_items", "hits", "responses", "decisions", "invitations", "campaign_links")
@@ -27,7 +27,7 @@ async def everything(engine):
 async def test_an_item_of_another_draft(app, client, engine, act):
     mine = await running(engine, items=6, name="Verbs", launched=False)
     theirs = await running(engine, items=20, name="Nouns", launched=False)
-    await came_in(app, client, "guest", "owner", mine)
+    await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     body = {"item": "v15", "kind": "gold", "expected": "80"}
     refused = await client.post(f"/admin/campaigns/{mine.slug}/items/{act}", data=body)
@@ -42,7 +42,7 @@ async def test_a_hit_and_an_answer_of_another_campaign(app, client, engine):
     answered = await hit_of(engine, ann[1])
     receipt = await submit(engine, ann[1], answered)
     hits = [await hit_of(engine, one) for one in ann]
-    _, token = await came_in(app, client, "guest", "owner", mine)
+    _, token = await log_in_with_role(app, client, "guest", "owner", mine)
     bearer = {"authorization": f"Bearer {token}"}
     answer = {"annotator": "ann", "scores": [50] * len(hits[0].items)}
     before = await everything(engine)
@@ -59,9 +59,9 @@ async def test_a_hit_and_an_answer_of_another_campaign(app, client, engine):
 
 async def test_a_token_for_a_campaign_that_is_not_there_and_tokens_of_others(app, client, engine):
     mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns")
-    other, _ = await came_in(app, client, "member", "owner", theirs)
+    other, _ = await log_in_with_role(app, client, "member", "owner", theirs)
     (theirs_token,) = await values(engine, "SELECT id FROM api_tokens WHERE user_id = :id", id=other.id)
-    await came_in(app, client, "guest", "owner", mine)
+    await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     asked = {"name": "notebook", "scope": ["read"], "campaign": theirs.slug}
     assert (await client.post("/admin/account/tokens", data=asked)).status_code == 404
@@ -78,7 +78,7 @@ async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_w
             now = datetime.now(UTC)
             await invitations.create_invitation(connection, campaign, "viewer", words, inviter_id=None, now=now)
     numbers = dict(await values(engine, "SELECT words, id FROM invitations"))
-    await came_in(app, client, "guest", "owner", mine)
+    await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     wrong = f"/admin/people/invitations/{numbers['campaign']}/withdraw"
     assert (await researcher.post(wrong)).status_code == 404
@@ -94,7 +94,7 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, visit, hit.id, said, now=NOW)
-    _, token = await came_in(app, client, "guest", "manager", mine)
+    _, token = await log_in_with_role(app, client, "guest", "manager", mine)
     bearer = {"authorization": f"Bearer {token}"}
     for params in ({}, {"annotator": "A1"}, {"words": "heard"}, {"kind": "comments"}):
         page = await client.get(f"/admin/campaigns/{mine.slug}/remarks", params=params)

@@ -9,10 +9,10 @@ import pytest
 from app.accounts import invitations, login, members, passwords, users
 from app.accounts.secrets import csrf_token_of_session
 from app.errors import Gone
-from tests.accounts.reaching import came_in
+from tests.accounts.reaching import log_in_with_role
 from tests.accounts.test_members import owners, shared
-from tests.annotation.hits.campaigns import execute, running, until, value, values, waiting
-from tests.conftest import browser_of
+from tests.annotation.hits.campaigns import execute, requests_are_waiting_sql, running, value, values, wait_until
+from tests.conftest import http_client
 
 PASSWORD = "ten small verbs"
 NOW = datetime.now(UTC)
@@ -80,7 +80,7 @@ async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
 
 async def test_whoever_is_logged_in_accepts_with_a_click_from_our_page(app, client, engine):
     campaign = await running(engine)
-    await came_in(app, client, "guest")
+    await log_in_with_role(app, client, "guest")
     token = await invited(engine, campaign)
     csrf = client.headers.pop("X-CSRF-Token")
     assert "Accept as one.guest.none" in (await client.get(f"/invitation?token={token}")).text
@@ -91,7 +91,7 @@ async def test_whoever_is_logged_in_accepts_with_a_click_from_our_page(app, clie
 
 async def test_an_invitation_takes_nothing_away(app, client, engine):
     campaign = await running(engine)
-    user, _ = await came_in(app, client, "owner", "owner", campaign)
+    user, _ = await log_in_with_role(app, client, "owner", "owner", campaign)
     for token in (await invited(engine, campaign, "viewer"), await invited(engine, role="guest")):
         assert (await client.post("/invitation", data={"token": token, "way": "me"})).status_code == 303
     assert await owners(engine, campaign) == [(user.name, "owner")]
@@ -163,7 +163,7 @@ async def test_of_two_who_accept_at_once_one_comes_in(engine):
     async with engine.begin() as connection:
         await invitations.accept_invitation_as_new_user(connection, token, "dan", "hash", now=NOW)
         other = asyncio.create_task(come("eve"))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Gone):
         await other
     assert await owners(engine, campaign) == [("dan", "manager")]
@@ -193,7 +193,7 @@ async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
         )
         session = await login.start_session(connection, admin.id, now=NOW, hours=12)
-    async with browser_of(app) as client:
+    async with http_client(app) as client:
         client.cookies.set(app.state.cookie_name, session)
         client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
         for address in ("/admin/people", f"/admin/campaigns/{campaign.slug}"):

@@ -23,7 +23,7 @@ from app.database.audit_log import (
 )
 from app.errors import Conflict
 from tests.annotation.hits.campaigns import NOW, execute, running, value, values
-from tests.campaigns.drafts import draft, lead
+from tests.campaigns.drafts import apply_action, create_draft
 
 LINES = "SELECT who, way, action, about, before, after FROM audit_log ORDER BY id"
 
@@ -37,7 +37,7 @@ def acting():
 
 
 async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
-    campaign = await draft(engine, judgments_per_item=3)
+    campaign = await create_draft(engine, judgments_per_item=3)
     async with engine.begin() as connection:
         await lifecycle.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
@@ -49,22 +49,22 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
 
 
 async def test_what_was_saved_as_it_was_is_no_change(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, lambda before: before)
     assert [row[2] for row in await values(engine, LINES)] == ["campaign.created"]
 
 
 async def test_a_refused_change_leaves_no_line(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     with pytest.raises(Conflict):
-        await lead(engine, campaign, "launch")
+        await apply_action(engine, campaign, "launch")
     assert [row[2] for row in await values(engine, LINES)] == ["campaign.created"]
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_log SET who = 'x'", "DELETE FROM audit_log", "TRUNCATE audit_log"])
 async def test_the_database_changes_no_line_and_takes_none_out_whoever_asks(engine, statement):
-    await draft(engine)
+    await create_draft(engine)
     with pytest.raises(DBAPIError, match="neither changed nor taken out"):
         await execute(engine, statement)
     assert await value(engine, "SELECT count(*) FROM audit_log") == 1
@@ -84,7 +84,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
 
 
 async def test_a_deleted_draft_stays_in_the_log(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, campaign.slug)
     assert (await values(engine, LINES))[-1][2] == "campaign.deleted"
@@ -121,9 +121,9 @@ def test_lists_are_told_in_words():
 
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
     campaign = await running(engine, name="Verbs")
-    await lead(engine, campaign, "pause")
+    await apply_action(engine, campaign, "pause")
     CURRENT_ACTOR.set(Actor("cat", "command"))
-    await draft(engine, name="100% nouns")
+    await create_draft(engine, name="100% nouns")
     assert [json.loads(line)["who"] for line in await searched(researcher, "kind=campaign")] == [*["bea"] * 3, "cat"]
     (of_cat,) = await searched(researcher, "who=cat")
     assert json.loads(of_cat)["after"] == {"name": "100% nouns"}
@@ -136,7 +136,7 @@ async def test_the_log_is_searched_by_person_kind_words_and_day(engine, research
 
 async def test_the_log_of_a_campaign_has_no_line_of_others(engine, researcher):
     campaign = await running(engine)
-    await draft(engine, name="Nouns")
+    await create_draft(engine, name="Nouns")
     rows = csv.DictReader(io.StringIO((await researcher.get(f"/admin/campaigns/{campaign.slug}/log.csv")).text))
     assert [(row["campaign"], row["action"]) for row in rows] == [
         (campaign.slug, "campaign.created"),
@@ -145,7 +145,7 @@ async def test_the_log_of_a_campaign_has_no_line_of_others(engine, researcher):
 
 
 async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     seeds = iter(range(60))
     for _ in range(60):
         async with engine.begin() as connection:

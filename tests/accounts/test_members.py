@@ -12,9 +12,9 @@ from app.accounts.roles import NEED_BY_ROUTE
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug
-from tests.accounts.reaching import came_in, named
-from tests.annotation.hits.campaigns import NOW, execute, running, until, value, values, waiting
-from tests.quality.deciding import answered as campaign_with_answers
+from tests.accounts.reaching import fill_path, log_in_with_role
+from tests.annotation.hits.campaigns import NOW, execute, requests_are_waiting_sql, running, value, values, wait_until
+from tests.quality.deciding import answer_hits as campaign_with_answers
 
 MADE = {"name": "Nouns", "question": "How often?"}
 
@@ -34,7 +34,7 @@ async def shared(engine: AsyncEngine, name: str, role: str, campaign):
 
 async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(app, client, engine):
     others = await running(engine, name="Verbs")
-    _, token = await came_in(app, client, "member")
+    _, token = await log_in_with_role(app, client, "member")
     bearer = {"authorization": f"Bearer {token}"}
     made = (await client.post("/api/v1/campaigns", json=MADE, headers=bearer)).json()["slug"]
     listed = (await client.get("/api/v1/campaigns", headers=bearer)).json()["campaigns"]
@@ -53,7 +53,7 @@ async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(
 
 async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, client, engine):
     campaign, hidden = await running(engine, name="Verbs"), await running(engine, name="Verbs (copy)")
-    await came_in(app, client, "member", "manager", campaign)
+    await log_in_with_role(app, client, "member", "manager", campaign)
     copied = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
     slug = copied.headers["location"].split("/")[3]
     assert await value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
@@ -64,7 +64,7 @@ async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, c
 
 async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engine):
     campaign = await running(engine)
-    await came_in(app, client, "guest", "manager", campaign)
+    await log_in_with_role(app, client, "guest", "manager", campaign)
     refused = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
     assert (refused.status_code, "role_forbids" in refused.text) == (403, True)
     assert "/copy" not in (await client.get(f"/admin/campaigns/{campaign.slug}")).text
@@ -75,7 +75,7 @@ async def test_a_rehearsal_is_reached_as_its_campaign_is(app, client, engine):
     rehearsals = [await running(engine, name=f"{one.name} (rehearsal)", launched=False) for one in (campaign, other)]
     for one, copy in zip((campaign, other), rehearsals, strict=True):
         await execute(engine, "UPDATE campaigns SET rehearsal_of = :of WHERE id = :id", of=one.id, id=copy.id)
-    await came_in(app, client, "guest", "viewer", campaign)
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
     found = [(await client.get(f"/admin/campaigns/{one.slug}")).status_code for one in rehearsals]
     assert found == [200, 404]
     home = (await client.get("/admin")).text
@@ -85,7 +85,7 @@ async def test_a_rehearsal_is_reached_as_its_campaign_is(app, client, engine):
 async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher, engine):
     campaign = await running(engine)
     address = f"/admin/campaigns/{campaign.slug}/members"
-    user, _ = await came_in(app, client, "guest")
+    user, _ = await log_in_with_role(app, client, "guest")
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
     added = await researcher.post(address, data={"name": " One.Guest.None ", "role": "viewer"})
     assert added.headers["location"] == f"{address}?done=member-added"
@@ -135,7 +135,7 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
     async with engine.begin() as connection:
         await members.remove_member(connection, campaign, pair[0].id)
         other = asyncio.create_task(remove(pair[1]))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Conflict, match="last owner"):
         await other
     assert await owners(engine, campaign) == [("bea", "owner")]
@@ -153,7 +153,7 @@ async def test_a_rehearsal_has_no_members_of_its_own_and_a_command_makes_none(en
 async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app, researcher, engine):
     here, _, _ = await campaign_with_answers(engine, people=2, hits=1, name="Verbs")
     there, _, _ = await campaign_with_answers(engine, people=2, hits=1, name="Nouns")
-    _, token = await came_in(app, researcher, "owner")
+    _, token = await log_in_with_role(app, researcher, "owner")
     owner = await shared(engine, "ada", "viewer", there)
     mine, theirs = await ids_of(engine, here), await ids_of(engine, there) | {"user_id": owner.id}
     assert theirs.keys() >= ids_in_addresses()
@@ -169,7 +169,9 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
             headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
             body = {"json": {"reason": "x"}} if headers else {"data": {"reason": "x", "role": "owner"}}
             sent = {} if method == "GET" else body
-            response = await researcher.request(method, named(path, slug=here.slug, **known), headers=headers, **sent)
+            response = await researcher.request(
+                method, fill_path(path, slug=here.slug, **known), headers=headers, **sent
+            )
             assert response.status_code == 404, (address, name, response.text)
             tried += 1
     assert tried > 8
@@ -226,7 +228,7 @@ async def test_an_item_of_another_campaign_is_not_shown(researcher, engine):
 
 async def test_a_viewer_reads_nothing_about_people(app, client, researcher, engine):
     campaign, _, _ = await campaign_with_answers(engine, people=2, hits=2, items=6)
-    await came_in(app, client, "guest", "viewer", campaign)
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
     pseudonyms = [row[0] for row in await values(engine, "SELECT pseudonym FROM annotators")]
     secrets = ["A1<", "A2<", "ann 0", "ann 1", *pseudonyms, campaign.link_key]
     address = f"/admin/campaigns/{campaign.slug}"

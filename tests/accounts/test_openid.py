@@ -113,22 +113,20 @@ async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(cl
     assert await value(engine, "SELECT count(*) FROM identities") == 0
 
 
-@pytest.mark.parametrize(
-    "claims",
-    [
+async def test_an_address_that_nobody_verified_opens_no_account(client, engine, provider, ada, subtests):
+    for claims in (
         {"email_verified": False},
         {"email_verified": None},
         {"email_verified": "true"},
         {"email": None},
         {"email": ["ada@lab.example"]},
         {"email": "ada@lab.example\0"},
-    ],
-)
-async def test_an_address_that_nobody_verified_opens_no_account(client, engine, provider, ada, claims):
-    await provider(claims=claims)
-    response = await gone_and_come_back(client)
-    assert response.status_code == 403
-    assert await value(engine, "SELECT count(*) FROM logins") == 0
+    ):
+        with subtests.test(claims=claims):
+            await provider(claims=claims)
+            response = await gone_and_come_back(client)
+            assert response.status_code == 403
+            assert await value(engine, "SELECT count(*) FROM logins") == 0
 
 
 NO_ADDRESSES = [
@@ -210,9 +208,8 @@ async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engi
     assert await values(engine, "SELECT name, role FROM users") == [("bea@lab.example", "viewer")]
 
 
-@pytest.mark.parametrize(
-    "behaviour",
-    [
+async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, ada, subtests):
+    for behaviour in (
         {"claims": {"nonce": "another"}},
         {"claims": {"nonce": None}},
         {"claims": {"aud": "somebody else"}},
@@ -231,15 +228,13 @@ async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engi
         {"signed": "by another key"},
         {"signed": "by our secret"},
         {"signed": "none"},
-    ],
-    ids=str,
-)
-async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, ada, behaviour):
-    await provider(**behaviour)
-    response = await gone_and_come_back(client)
-    assert response.status_code == 401
-    assert "does not match a login that you started here just now" in response.text
-    assert await value(engine, "SELECT count(*) FROM logins") == 0
+    ):
+        with subtests.test(behaviour=behaviour):
+            await provider(**behaviour)
+            response = await gone_and_come_back(client)
+            assert response.status_code == 401
+            assert "does not match a login that you started here just now" in response.text
+            assert await value(engine, "SELECT count(*) FROM logins") == 0
 
 
 async def test_a_key_that_the_provider_has_just_changed_is_found(client, provider, ada):
@@ -274,9 +269,10 @@ async def test_a_login_that_was_begun_long_ago_is_over(client, provider, ada, mo
     assert (await gone_and_come_back(client)).status_code == 401
 
 
-@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/\\evil.example", "/login"])
-async def test_nobody_is_led_to_another_site_afterwards(client, provider, ada, target):
-    assert (await gone_and_come_back(client, next=target)).headers["location"] == "/admin"
+async def test_nobody_is_led_to_another_site_afterwards(client, provider, ada, subtests):
+    for target in ("https://evil.example", "//evil.example", "/\\evil.example", "/login"):
+        with subtests.test(target=target):
+            assert (await gone_and_come_back(client, next=target)).headers["location"] == "/admin"
 
 
 @pytest.mark.parametrize(

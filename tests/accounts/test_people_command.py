@@ -72,20 +72,18 @@ async def test_roles_in_a_campaign_are_given_changed_and_ended(easel, campaign, 
     assert await listed(easel, campaign) == {"ada": "owner", "bea": "viewer"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
+def test_what_is_not_there_is_said_with_a_code(easel, campaign, subtests):
+    for arguments, code in (
         (("list", "nothing"), "campaign_not_found"),
         (("invite", "nothing"), "campaign_not_found"),
         (("role", "nobody", "owner"), "user_not_found"),
         (("share", "verbs", "nobody"), "user_not_found"),
         (("unshare", "verbs", "nobody"), "user_not_found"),
-    ],
-)
-def test_what_is_not_there_is_said_with_a_code(easel, campaign, arguments, code):
-    refused = easel("people", *arguments)
-    assert refused.exit_code == 1
-    assert f"({code})" in refused.stderr
+    ):
+        with subtests.test(arguments=arguments, code=code):
+            refused = easel("people", *arguments)
+            assert refused.exit_code == 1
+            assert f"({code})" in refused.stderr
 
 
 async def test_a_role_for_the_whole_server_is_set(easel, accepts):

@@ -7,7 +7,7 @@ import pytest
 from app.accounts import tokens, users
 from app.accounts.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, granted_needs
 from app.errors import Conflict, NotFound
-from tests.accounts.reaching import ENDLESS, answered, came_in
+from tests.accounts.reaching import ENDLESS, log_in_with_role, request_status_and_code
 from tests.accounts.test_guards import PUBLIC, addresses
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, value
 
@@ -45,7 +45,7 @@ def expected(role, member):
 async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, client, role, member):
     campaign = await running(app.state.database)
     hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
-    _, token = await came_in(app, client, role, member, campaign)
+    _, token = await log_in_with_role(app, client, role, member, campaign)
     server, inside = expected(role, member)
     # What is open would end the campaign or this login; its refusals are what the others meet.
     for address, need in NEED_BY_ROUTE.items():
@@ -53,7 +53,7 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
         allowed = need in server or need in inside
         if allowed and (method != "GET" or path == ENDLESS):
             continue
-        found = await answered(client, address, token, slug=campaign.slug, hit_id=hit.id)
+        found = await request_status_and_code(client, address, token, slug=campaign.slug, hit_id=hit.id)
         if "{slug}" in path and not inside:
             assert found == (404, "campaign_not_found"), address
         elif "{hit_id}" in path and not inside:
@@ -68,12 +68,12 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
 async def test_a_token_is_for_its_scopes_alone(app, client, scope):
     campaign = await running(app.state.database)
     hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
-    _, token = await came_in(app, client, OWNER, scopes=[scope])
+    _, token = await log_in_with_role(app, client, OWNER, scopes=[scope])
     for address, need in NEED_BY_ROUTE.items():
         method, path = address.split()
         if not path.startswith("/api/") or (need in NEEDS_BY_SCOPE[scope] and method != "GET"):
             continue
-        found = await answered(client, address, token, slug=campaign.slug, hit_id=hit.id)
+        found = await request_status_and_code(client, address, token, slug=campaign.slug, hit_id=hit.id)
         assert (found == (403, "scope_forbids")) is (need not in NEEDS_BY_SCOPE[scope]), address
 
 
@@ -83,14 +83,14 @@ async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alo
         await hit_of(app.state.database, await annotator(app.state.database, one, "ann", "api"))
         for one in (campaign, other)
     ]
-    user, _ = await came_in(app, client, OWNER)
+    user, _ = await log_in_with_role(app, client, OWNER)
     async with app.state.database.begin() as connection:
         token = await tokens.create_api_token(connection, user.id, "one", now=NOW, campaign=campaign)
     for address, need in NEED_BY_ROUTE.items():
         path = address.split()[1]
         if not path.startswith("/api/"):
             continue
-        found = await answered(client, address, token, slug=other.slug, hit_id=hits[1].id)
+        found = await request_status_and_code(client, address, token, slug=other.slug, hit_id=hits[1].id)
         if "{slug}" in path:
             assert found == (404, "campaign_not_found"), address
         elif need in ("create", "see_server"):
@@ -114,7 +114,7 @@ def test_every_need_is_of_one_scope():
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
 async def test_no_other_method_opens_what_a_viewer_may_not_see(app, client, method):
     campaign = await running(app.state.database)
-    await came_in(app, client, "viewer")
+    await log_in_with_role(app, client, "viewer")
     response = await client.request(method, f"/admin/campaigns/{campaign.slug}/export/responses.csv")
     assert response.status_code in (403, 405)
     assert response.text == "" or "role_forbids" in response.text or method == "OPTIONS"
@@ -127,7 +127,7 @@ def test_a_role_that_nobody_knows_opens_nothing(role):
 
 async def test_a_viewer_finds_no_button_that_changes_anything(app, client):
     campaign = await running(app.state.database)
-    await came_in(app, client, "viewer")
+    await log_in_with_role(app, client, "viewer")
     for path in ("/admin", f"/admin/campaigns/{campaign.slug}", f"/admin/campaigns/{campaign.slug}/analysis"):
         page = await client.get(path)
         assert page.status_code == 200
@@ -137,7 +137,7 @@ async def test_a_viewer_finds_no_button_that_changes_anything(app, client):
 
 
 async def test_a_token_may_at_once_do_no_more_than_its_owner(app, client):
-    user, token = await came_in(app, client, OWNER)
+    user, token = await log_in_with_role(app, client, OWNER)
     asked = {"url": "/api/v1/log", "headers": {"authorization": f"Bearer {token}"}}
     assert (await client.get(**asked)).status_code == 200
     async with app.state.database.begin() as connection:
@@ -147,7 +147,7 @@ async def test_a_token_may_at_once_do_no_more_than_its_owner(app, client):
 
 
 async def test_an_owner_changes_roles_on_the_page_of_people(app, client, researcher):
-    user, _ = await came_in(app, client, "viewer")
+    user, _ = await log_in_with_role(app, client, "viewer")
     changed = await researcher.post(f"/admin/people/{user.id}/role", data={"role": "manager"})
     assert changed.headers["location"] == "/admin/people?done=role"
     shown = (await client.get("/admin/account")).text
@@ -162,7 +162,7 @@ async def test_the_last_owner_stays(app, client, researcher):
     admin = await value(app.state.database, "SELECT id FROM users WHERE name = 'admin'")
     refused = await researcher.post(f"/admin/people/{admin}/role", data={"role": "viewer"})
     assert (refused.status_code, "last owner" in refused.text) == (409, True)
-    user, _ = await came_in(app, client, "manager")
+    user, _ = await log_in_with_role(app, client, "manager")
     async with app.state.database.begin() as connection:
         with pytest.raises(Conflict, match="last owner"):
             await users.delete_user(connection, admin, actor_id=user.id)

@@ -6,9 +6,9 @@ from html import unescape
 
 from app.accounts import shared_links
 from app.accounts.roles import NEED_BY_ROUTE
-from tests.accounts.reaching import answered, came_in
+from tests.accounts.reaching import log_in_with_role, request_status_and_code
 from tests.annotation.hits.campaigns import annotator, hit_of, running, value, values
-from tests.quality.deciding import answered as campaign_with_answers
+from tests.quality.deciding import answer_hits as campaign_with_answers
 
 
 async def opened(engine, client, campaign):
@@ -29,7 +29,7 @@ async def test_a_link_opens_what_a_viewer_sees_of_one_campaign_and_nothing_else(
         path = address.split()[1]
         if path.endswith("/events") and need == "see":
             continue
-        found = await answered(client, address, secret, slug=campaign.slug, hit_id=hit.id)
+        found = await request_status_and_code(client, address, secret, slug=campaign.slug, hit_id=hit.id)
         if path.startswith("/api/"):
             assert found[0] == 401, address
         elif "{slug}" not in path:
@@ -39,7 +39,7 @@ async def test_a_link_opens_what_a_viewer_sees_of_one_campaign_and_nothing_else(
         else:
             assert found == (403, "role_forbids"), address
         if "{slug}" in path and not path.startswith("/api/"):
-            assert (await answered(client, address, secret, slug=other.slug))[0] == 303, address
+            assert (await request_status_and_code(client, address, secret, slug=other.slug))[0] == 303, address
 
 
 async def test_a_visitor_finds_no_button_and_no_way_that_is_closed(client, engine):
@@ -99,7 +99,7 @@ async def test_a_link_that_is_withdrawn_opens_nothing(researcher, client, engine
 
 async def test_a_link_takes_nothing_from_who_is_logged_in(app, client, engine):
     campaign, other = await running(engine), await running(engine, name="Nouns")
-    await came_in(app, client, "guest", "manager", other)
+    await log_in_with_role(app, client, "guest", "manager", other)
     await opened(engine, client, campaign)
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 200
     assert (await client.get(f"/admin/campaigns/{campaign.slug}/edit")).status_code == 403

@@ -1,4 +1,4 @@
-"""Who finds an open browser lets nobody in, raises nobody and takes nothing along: that takes the password."""
+"""An open browser is not enough to let people in, raise roles or take data along: that takes the password."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""What a viewer, their token and a read-only link are sent of an analysis: nothing about single annotators."""
+"""Viewers, their tokens and read-only links get nothing about single annotators from an analysis."""
 
 import json
 from datetime import UTC, datetime
@@ -7,9 +7,9 @@ import pytest
 
 from app.accounts import shared_links
 from app.analysis.methods import TABLE_METHODS, is_about_annotators
-from tests.accounts.reaching import came_in
+from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import execute, values
-from tests.quality.deciding import answered
+from tests.quality.deciding import answer_hits
 
 QUESTION = "native_language: Which is your first language? | Finnish | Sami"
 GROUP = {"group": "native_language=Sami"}
@@ -19,7 +19,7 @@ OF_PEOPLE = {name for name, table in TABLE_METHODS.items() if table.shows_annota
 @pytest.fixture
 async def campaign(engine):
     """One whose annotators said what their first language is."""
-    campaign, _, rows = await answered(engine, people=3, hits=3, items=6)
+    campaign, _, rows = await answer_hits(engine, people=3, hits=3, items=6)
     await execute(engine, "UPDATE campaigns SET questions = ARRAY[CAST(:question AS text)]", question=QUESTION)
     visit = (
         "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at) "
@@ -33,7 +33,7 @@ async def campaign(engine):
 
 @pytest.fixture
 async def secrets(engine, campaign):
-    """What tells of people."""
+    """Return the parts of a page that tell of people."""
     pseudonyms = await values(engine, "SELECT pseudonym FROM annotators")
     return ["Sami", "Finnish", "ann 0", "ann 1", campaign.link_key, *(row[0] for row in pseudonyms)]
 
@@ -47,7 +47,7 @@ async def by_link(app, client, campaign):
 
 
 async def as_viewer(app, client, campaign):
-    await came_in(app, client, "guest", "viewer", campaign)
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
 
 
 @pytest.mark.parametrize("come", [as_viewer, by_link])
@@ -72,7 +72,7 @@ async def test_pages_show_no_table_of_annotators_and_no_groups(app, client, camp
 
 
 async def test_a_program_of_a_viewer_gets_no_table_of_annotators_and_no_groups(app, client, campaign, secrets):
-    _, token = await came_in(app, client, "guest", "viewer", campaign)
+    _, token = await log_in_with_role(app, client, "guest", "viewer", campaign)
     bearer = {"authorization": f"Bearer {token}"}
     address = f"/api/v1/campaigns/{campaign.slug}/analysis"
     offered = {table["name"] for table in (await client.get(address, headers=bearer)).json()["tables"]}
@@ -88,7 +88,7 @@ async def test_a_program_of_a_viewer_gets_no_table_of_annotators_and_no_groups(a
 
 
 async def test_a_manager_sees_them(app, client, campaign):
-    await came_in(app, client, "guest", "manager", campaign)
+    await log_in_with_role(app, client, "guest", "manager", campaign)
     address = f"/admin/campaigns/{campaign.slug}/analysis"
     assert 'id="group"' in (await client.get(address)).text
     assert "Sami" in (await client.get(f"{address}/tables/annotators.csv")).text

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass
 class Got:
-    """What came: of a webhook (headers, body), of a mail its lines. replies: statuses to answer with, then 204."""
+    """Received webhooks as (headers, body), mails as lines. `replies` are statuses to answer with, then 204."""
 
     address: str = ""
     messages: list[Any] = field(default_factory=list)

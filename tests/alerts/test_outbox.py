@@ -19,8 +19,8 @@ from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
 from app.http.dependencies import get_now
 from app.settings import Settings
 from tests.alerts.receivers import mail_server, webhook_receiver
-from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit, until, value, values
-from tests.campaigns.drafts import lead
+from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit, value, values, wait_until
+from tests.campaigns.drafts import apply_action
 
 LATER = timedelta(days=1)
 KINDS = "SELECT kind, about FROM alerts ORDER BY id"
@@ -184,7 +184,7 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
         await held(engine, await running(engine, alert_webhook=got.address))
         outbox = outbox_of(engine)
         await outbox.start_sending_due(now=soon())
-        await until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
+        await wait_until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
         await outbox.start_sending_due(now=soon())
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
@@ -223,7 +223,7 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
         loop.start()
         for number in range(2):
             await held(engine, campaign, f"A{number}")
-            await until(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
+            await wait_until(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
         await loop.stop()
         assert [json.loads(body)["about"] for _, body in got.messages] == ["A0", "A1"]
 
@@ -260,16 +260,16 @@ async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
 @pytest.mark.parametrize("action", ["pause", "finish"])
 async def test_who_is_not_asked_cannot_be_silent(engine, action):
     campaign = await running(engine, alert_quiet_minutes=30)
-    await lead(engine, campaign, action)
+    await apply_action(engine, campaign, action)
     await raise_quiet_alerts(engine, now=datetime.now(UTC) + LATER)
     assert await values(engine, KINDS) == []
 
 
 async def test_silence_counts_from_the_resumption(engine):
     campaign = await running(engine, alert_quiet_minutes=30)
-    await lead(engine, campaign, "pause")
+    await apply_action(engine, campaign, "pause")
     await execute(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
-    await lead(engine, campaign, "resume")
+    await apply_action(engine, campaign, "resume")
     await raise_quiet_alerts(engine, now=datetime.now(UTC) + timedelta(minutes=29))
     assert await values(engine, KINDS) == []
 

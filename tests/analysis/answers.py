@@ -58,7 +58,7 @@ def answers(
     return Answers(**(made | more))
 
 
-def crowd(
+def crowd_answers(
     *, hits: int = 60, size: int = 4, n_items: int = 12, annotators: int = 5, seed: int = 3, **more: Any
 ) -> Answers:
     """Annotators who see the truth, item k at k / (n - 1), with an error of 8 points."""
@@ -77,7 +77,7 @@ def crowd(
     )
 
 
-def simulated(
+def simulated_answers(
     design: Design, *, hits: int = 80, n_items: int = 12, annotators: int = 6, size: int | None = None, **more: Any
 ) -> Answers:
     """As a campaign of the design has them in which annotators see item k at k / (n - 1) with some error. Items are the

@@ -45,7 +45,7 @@ def launched(easel, tmp_path):
 
 
 @pytest.fixture
-def judged(easel, launched, tmp_path):
+def answered_campaign(easel, launched, tmp_path):
     (tmp_path / "results.csv").write_text(RESULTS)
     easel("campaign", "import-responses", launched, tmp_path / "results.csv")
     return launched
@@ -70,8 +70,8 @@ def test_without_a_method_it_says_what_there_is(easel, judged_systems):
     assert "Bradley-Terry. The odds" in output
 
 
-def test_tables_of_systems_are_not_offered_where_items_name_none(easel, judged):
-    output = easel("analyse", judged).output
+def test_tables_of_systems_are_not_offered_where_items_name_none(easel, answered_campaign):
+    output = easel("analyse", answered_campaign).output
     assert "label_items" in output
     assert "graded_response" not in output
 
@@ -91,8 +91,8 @@ def test_each_measure_has_decimals_of_its_own():
     assert [row.split() for row in rows] == [["kappa", "0.500"], ["items", "40"]]
 
 
-def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
-    lines = easel("analyse", judged, "--method", "mean").output.splitlines()
+def test_scores_are_a_table_with_what_the_method_assumes(easel, answered_campaign):
+    lines = easel("analyse", answered_campaign, "--method", "mean").output.splitlines()
     assert lines[0].startswith("Mean (points, 0 to 100). All judgments count equally")
     (head,) = (number for number, line in enumerate(lines) if line.startswith("Id"))
     assert lines[head].split()[:3] == ["Id", "Item", "Judgments"]
@@ -102,16 +102,18 @@ def test_scores_are_a_table_with_what_the_method_assumes(easel, judged):
     assert "1 item has no judgment, and so no score." in lines
 
 
-def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, judged):
-    result = easel("analyse", judged, "--method", "mean", "--format", "csv")
+def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, answered_campaign):
+    result = easel("analyse", answered_campaign, "--method", "mean", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert re.fullmatch(r"\d\.\d{14,}", rows[0]["standard_error"])
     assert rows[5]["score"] == ""
     assert "1 item has no judgment, and so no score." in result.stderr.splitlines()
 
 
-def test_several_methods_stand_side_by_side(easel, judged):
-    found = json.loads(easel("analyse", judged, "--method", "mean", "--method", "elo", "--format", "json").output)
+def test_several_methods_stand_side_by_side(easel, answered_campaign):
+    found = json.loads(
+        easel("analyse", answered_campaign, "--method", "mean", "--method", "elo", "--format", "json").output
+    )
     assert {"id", "mean", "mean_low", "elo", "elo_high"} <= {*found["rows"][0]}
     assert any(note.startswith("Elo: ") for note in found["notes"])
 
@@ -126,16 +128,18 @@ def test_of_several_methods_one_that_cannot_score_is_empty_and_says_why(easel, l
     assert any(note.startswith("Rao-Kupper: Ties are all there is") for note in found["notes"])
 
 
-def test_two_methods_are_compared(easel, judged):
-    output = easel("analyse", judged, "--method", "mean", "--against", "trueskill").output
+def test_two_methods_are_compared(easel, answered_campaign):
+    output = easel("analyse", answered_campaign, "--method", "mean", "--against", "trueskill").output
     assert output.startswith("Mean and TrueSkill: 5 items have a score by both.\nSpearman: ")
-    found = json.loads(easel("analyse", judged, "--method", "mean", "--against", "elo", "--format", "json").output)
+    found = json.loads(
+        easel("analyse", answered_campaign, "--method", "mean", "--against", "elo", "--format", "json").output
+    )
     assert (found["one"], found["other"], found["n"]) == ("mean", "elo", 5)
     assert [figure["name"] for figure in found["figures"]] == ["spearman", "pearson", "kendall", "ndcg"]
 
 
-def test_a_table_for_people_has_its_sentences_below(easel, judged):
-    output = easel("analyse", judged, "--table", "consistency").output
+def test_a_table_for_people_has_its_sentences_below(easel, answered_campaign):
+    output = easel("analyse", answered_campaign, "--table", "consistency").output
     assert output.startswith("Consistency\nWhether judgments")
     assert (
         "Transitivity kappa: No annotator judged the three pairs of any three items in three different HITs"
@@ -144,23 +148,32 @@ def test_a_table_for_people_has_its_sentences_below(easel, judged):
 
 
 @pytest.mark.parametrize("shape", ["table", "csv", "json"])
-def test_every_table_comes_in_every_format(easel, judged, shape):
+def test_every_table_comes_in_every_format(easel, answered_campaign, shape):
     for name in (name for name in OFFERED.tables if not name.startswith(("graded", "scale"))):
-        result = easel("analyse", judged, "--table", name, "--format", shape)
+        result = easel("analyse", answered_campaign, "--table", name, "--format", shape)
         assert result.exit_code == 0, result.output
         assert "nan" not in result.output.lower()
 
 
-def test_labels_are_cut_into_the_classes_asked_for(easel, judged):
-    found = json.loads(easel("analyse", judged, "--table", "labels", "--classes", "4", "--format", "json").output)
+def test_labels_are_cut_into_the_classes_asked_for(easel, answered_campaign):
+    found = json.loads(
+        easel("analyse", answered_campaign, "--table", "labels", "--classes", "4", "--format", "json").output
+    )
     assert [row["label"] for row in found["rows"]] == ["0 to 25", "25 to 50", "50 to 75", "75 to 100"]
-    exported = easel("export", judged, "item_labels", "--classes", "4").output
+    exported = easel("export", answered_campaign, "item_labels", "--classes", "4").output
     assert "v0,verb 0,3,0 to 25," in exported
 
 
-def test_it_goes_to_a_file(easel, judged, tmp_path):
-    assert easel("analyse", judged, "--method", "elo", "--format", "csv", "--output", tmp_path / "elo.csv").stdout == ""
-    assert (tmp_path / "elo.csv").read_text() == easel("analyse", judged, "--method", "elo", "--format", "csv").stdout
+def test_it_goes_to_a_file(easel, answered_campaign, tmp_path):
+    assert (
+        easel(
+            "analyse", answered_campaign, "--method", "elo", "--format", "csv", "--output", tmp_path / "elo.csv"
+        ).stdout
+        == ""
+    )
+    assert (tmp_path / "elo.csv").read_text() == easel(
+        "analyse", answered_campaign, "--method", "elo", "--format", "csv"
+    ).stdout
 
 
 @pytest.mark.parametrize(
@@ -184,39 +197,36 @@ def test_an_unknown_campaign_is_refused_even_where_nothing_is_fitted(easel):
     assert easel("analyse", "none").stderr.endswith("(campaign_not_found)\n")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_options_that_do_not_go_together_are_refused(easel, answered_campaign, subtests):
+    for arguments in (
         ("--table", "labels", "--method", "mean"),
         ("--against", "mean"),
         ("--method", "mean", "--method", "elo", "--against", "easl"),
         ("--table", "labels", "--against", "mean"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(easel, judged, arguments):
-    result = easel("analyse", judged, *arguments)
-    assert result.exit_code == 2
-    assert "one --method with --against" in result.stderr
+    ):
+        with subtests.test(arguments=arguments):
+            result = easel("analyse", answered_campaign, *arguments)
+            assert result.exit_code == 2
+            assert "one --method with --against" in result.stderr
 
 
 # On a terminal of 80 columns
 
 
 @pytest.fixture
-def wide(easel, judged, monkeypatch):
+def wide(easel, answered_campaign, monkeypatch):
     """The lines of a command on a terminal of so many columns."""
 
     def run(*arguments: object, columns: int = 80) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(columns))
-        output: str = easel("analyse", judged, *arguments).output
+        output: str = easel("analyse", answered_campaign, *arguments).output
         return output.splitlines()
 
     return run
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(wide, subtests):
+    for arguments in (
         (),
         ("--table", "agreement"),
         ("--table", "agreement", "--explain"),
@@ -226,18 +236,17 @@ def wide(easel, judged, monkeypatch):
         ("--table", "label_items", "--classes", "10"),
         ("--method", "mean", "--method", "elo", "--method", "easl-aware"),
         ("--method", "mean", "--against", "trueskill"),
-    ],
-)
-def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(wide, arguments):
-    whole = wide(*arguments, columns=1000)
-    for columns in (80, 60):
-        lines = wide(*arguments, columns=columns)
-        assert max(map(len, lines)) <= columns
-        assert {*" ".join(whole).split()} <= {*" ".join(lines).split()} | {"(95", "%)", "%),"}
+    ):
+        with subtests.test(arguments=arguments):
+            whole = wide(*arguments, columns=1000)
+            for columns in (80, 60):
+                lines = wide(*arguments, columns=columns)
+                assert max(map(len, lines)) <= columns
+                assert {*" ".join(whole).split()} <= {*" ".join(lines).split()} | {"(95", "%)", "%),"}
 
 
-def test_a_table_that_is_too_wide_goes_on_below_with_the_same_first_column(wide, easel, judged):
-    document = json.loads(easel("analyse", judged, "--table", "annotators", "--format", "json").output)
+def test_a_table_that_is_too_wide_goes_on_below_with_the_same_first_column(wide, easel, answered_campaign):
+    document = json.loads(easel("analyse", answered_campaign, "--table", "annotators", "--format", "json").output)
     first = document["columns"][0]["name"]
     lines = wide("--table", "annotators")
     for row in document["rows"]:
@@ -251,9 +260,10 @@ def test_the_sentences_of_coefficients_are_there_when_asked_for(wide):
     assert sentence not in plain
 
 
-def test_what_there_is_to_ask_for_is_told_without_loading_the_web_server_or_migrations(judged, database_url):
+@pytest.mark.slow
+def test_what_there_is_to_ask_for_is_told_without_loading_the_web_server_or_migrations(answered_campaign, database_url):
     program = "import sys; from app.cli import main\ntry:\n main()\nfinally:\n print(*sys.modules, file=sys.stderr)"
-    arguments = [sys.executable, "-c", program, "analyse", judged]
+    arguments = [sys.executable, "-c", program, "analyse", answered_campaign]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
     assert "--method mean" in done.stdout
     assert not {"fastapi", "uvicorn", "alembic", "scipy.optimize", "scipy.stats"} & {*done.stderr.split()}

@@ -14,15 +14,15 @@ from app.cli.commands import easel
 from app.errors import NotFound
 from app.exports.registry import open_export
 from tests.annotation.hits.campaigns import values
-from tests.annotation.hits.criteria import answered, asking, criteria
-from tests.annotation.hits.systems import of_systems
+from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, criteria_settings
+from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import import_results
 
 
 @pytest.fixture
-async def judged(engine):
-    campaign = await asking(engine, 2)
-    await answered(engine, campaign, people=4, hits=8)
+async def answered_campaign(engine):
+    campaign = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, campaign, people=4, hits=8)
     return campaign
 
 
@@ -37,9 +37,11 @@ async def stored(engine, column, criterion):
     return [value for (value,) in await values(engine, statement, criterion=criterion)]
 
 
-async def test_answers_are_those_by_the_criterion_asked_for(engine, judged):
+async def test_answers_are_those_by_the_criterion_asked_for(engine, answered_campaign):
     fits = FitCache()
-    first, second = [await fits.load_answers(engine, judged.slug, criterion=name) for name in ("", "fluency")]
+    first, second = [
+        await fits.load_answers(engine, answered_campaign.slug, criterion=name) for name in ("", "fluency")
+    ]
     said = await values(engine, "SELECT items, values FROM responses ORDER BY seq")
     assert first.score.tolist() == [score for items, scores in said for score in scores[: len(items)]]
     assert second.score.tolist() == [score for items, scores in said for score in scores[len(items) :]]
@@ -52,26 +54,29 @@ async def test_answers_are_those_by_the_criterion_asked_for(engine, judged):
     assert second.state.T.tolist() == await stored(engine, "state", 1)
 
 
-async def test_each_criterion_is_fitted_and_kept_apart(engine, judged):
+async def test_each_criterion_is_fitted_and_kept_apart(engine, answered_campaign):
     fits = FitCache()
-    one, other = [(await fits.fit_scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("", "fluency")]
+    one, other = [
+        (await fits.fit_scores(engine, answered_campaign.slug, "mean", criterion=name))[1] for name in ("", "fluency")
+    ]
     assert not np.array_equal(one.values, other.values)
     again = [
-        (await fits.fit_scores(engine, judged.slug, "mean", criterion=name))[1] for name in ("adequacy", "fluency")
+        (await fits.fit_scores(engine, answered_campaign.slug, "mean", criterion=name))[1]
+        for name in ("adequacy", "fluency")
     ]
     assert again[0] is one
     assert again[1] is other
 
 
-async def test_a_criterion_that_is_not_there_is_refused_naming_those_that_are(engine, judged):
+async def test_a_criterion_that_is_not_there_is_refused_naming_those_that_are(engine, answered_campaign):
     with pytest.raises(NotFound) as refusal:
-        await FitCache().load_answers(engine, judged.slug, criterion="style")
+        await FitCache().load_answers(engine, answered_campaign.slug, criterion="style")
     assert refusal.value.code == "criterion_not_found"
     assert refusal.value.details["criteria"] == ["adequacy", "fluency"]
 
 
-async def test_items_are_exported_with_a_row_for_each_criterion(engine, judged):
-    found = await rows(engine, judged.slug, "items")
+async def test_items_are_exported_with_a_row_for_each_criterion(engine, answered_campaign):
+    found = await rows(engine, answered_campaign.slug, "items")
     assert [row["criterion"] for row in found] == ["adequacy"] * 12 + ["fluency"] * 12
     assert [row["id"] for row in found] == [f"v{k}" for k in range(12)] * 2
     both = [*await stored(engine, "score", 0), *await stored(engine, "score", 1)]
@@ -79,8 +84,10 @@ async def test_items_are_exported_with_a_row_for_each_criterion(engine, judged):
     assert found[0]["mean_score"] != found[12]["mean_score"]
 
 
-async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_place_in_which_it_was_asked(engine, judged):
-    found = await rows(engine, judged.slug, "responses")
+async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_place_in_which_it_was_asked(
+    engine, answered_campaign
+):
+    found = await rows(engine, answered_campaign.slug, "responses")
     said = await values(engine, "SELECT values FROM responses ORDER BY seq")
     assert [float(row["score"]) for row in found] == [score for (scores,) in said for score in scores]
     assert [row["criterion"] for row in found[:10]] == ["adequacy"] * 5 + ["fluency"] * 5
@@ -92,53 +99,58 @@ async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_plac
     assert first == [order[0] for (order,) in orders]
 
 
-async def test_the_export_of_responses_leads_another_campaign_to_the_same_posteriors(engine, judged):
-    file = await open_export(engine, judged.slug, "responses")
-    again = await asking(engine, 2)
+async def test_the_export_of_responses_leads_another_campaign_to_the_same_posteriors(engine, answered_campaign):
+    file = await open_export(engine, answered_campaign.slug, "responses")
+    again = await create_campaign_with_criteria(engine, 2)
     await import_results(engine, again, "".join([piece async for piece in file.chunks]))
     statement = """SELECT criterion, number, state, judgments FROM current_posteriors
                    WHERE campaign_id = :campaign ORDER BY criterion, number"""
-    one, other = [await values(engine, statement, campaign=campaign.id) for campaign in (judged, again)]
+    one, other = [await values(engine, statement, campaign=campaign.id) for campaign in (answered_campaign, again)]
     assert len(one) == 24
     assert one == other
 
 
-async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engine, judged):
-    first, second = [await rows(engine, judged.slug, "scores", criterion=name) for name in ("", "fluency")]
+async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engine, answered_campaign):
+    first, second = [await rows(engine, answered_campaign.slug, "scores", criterion=name) for name in ("", "fluency")]
     assert [row["mean"] for row in first] != [row["mean"] for row in second]
-    named = [await open_export(engine, judged.slug, what, criterion="fluency") for what in ("scores", "easl", "items")]
+    named = [
+        await open_export(engine, answered_campaign.slug, what, criterion="fluency")
+        for what in ("scores", "easl", "items")
+    ]
     assert [(one.name, one.criterion) for one in named] == [("scores", "fluency"), ("easl", "fluency"), ("items", "")]
-    assert [float(row["mode"]) for row in await rows(engine, judged.slug, "easl", criterion="fluency")] == await stored(
-        engine, "score", 1
-    )
+    assert [
+        float(row["mode"]) for row in await rows(engine, answered_campaign.slug, "easl", criterion="fluency")
+    ] == await stored(engine, "score", 1)
 
 
 async def test_outputs_of_systems_have_a_mean_by_each_criterion(engine, researcher):
-    campaign = await of_systems(engine, criteria=criteria(2))
-    await answered(engine, campaign, people=2, hits=2)
+    campaign = await create_campaign_of_systems(engine, criteria=criteria_settings(2))
+    await answer_all_hits(engine, campaign, people=2, hits=2)
     found = await rows(engine, campaign.slug, "segments")
     means = {name: {(row["segment"], row["system"]): row["mean_score"] for row in found if row["criterion"] == name}
              for name in ("adequacy", "fluency")}  # fmt: skip
     assert len(means["adequacy"]) == len(means["fluency"]) == len(found) / 2 == 24
-    judged = [output for output, mean in means["adequacy"].items() if mean]
-    assert all(means["adequacy"][output] != means["fluency"][output] for output in judged)
+    answered_campaign = [output for output, mean in means["adequacy"].items() if mean]
+    assert all(means["adequacy"][output] != means["fluency"][output] for output in answered_campaign)
     address = f"/admin/campaigns/{campaign.slug}/items"
     pages = [(await researcher.get(address + query)).text for query in ("", "?criterion=fluency")]
-    (segment, system), *_ = judged
+    (segment, system), *_ = answered_campaign
     for html, name in zip(pages, ("adequacy", "fluency"), strict=True):
         assert f'aria-current="true">{name}</a>' in html
         assert f">{round(float(means[name][segment, system]))}</td>" in html
     assert f"{address}?page=1&amp;segment={segment}&amp;criterion=fluency#segment" in pages[1]
 
 
-async def test_halo_is_exported(engine, judged):
-    ((one),) = await rows(engine, judged.slug, "halo")
+async def test_halo_is_exported(engine, answered_campaign):
+    ((one),) = await rows(engine, answered_campaign.slug, "halo")
     assert (one["one"], one["other"]) == ("adequacy", "fluency")
     assert abs(float(one["within"])) < 0.5
 
 
-async def test_the_analysis_page_switches_between_criteria_and_keeps_the_rest_of_its_address(researcher, judged):
-    page = f"/admin/campaigns/{judged.slug}/analysis"
+async def test_the_analysis_page_switches_between_criteria_and_keeps_the_rest_of_its_address(
+    researcher, answered_campaign
+):
+    page = f"/admin/campaigns/{answered_campaign.slug}/analysis"
     html = (await researcher.get(f"{page}?one=elo&criterion=fluency")).text
     assert f'<a href="{page}?one=elo">adequacy</a>' in html
     assert f'<a href="{page}?one=elo&amp;criterion=fluency" aria-current="true">fluency</a>' in html
@@ -152,15 +164,15 @@ async def test_the_analysis_page_switches_between_criteria_and_keeps_the_rest_of
     assert (await researcher.get(f"{page}?criterion=style")).status_code == 404
 
 
-async def test_the_export_page_offers_files_of_the_chosen_criterion(researcher, judged):
-    html = (await researcher.get(f"/admin/campaigns/{judged.slug}/export?criterion=fluency")).text
+async def test_the_export_page_offers_files_of_the_chosen_criterion(researcher, answered_campaign):
+    html = (await researcher.get(f"/admin/campaigns/{answered_campaign.slug}/export?criterion=fluency")).text
     assert "/export/scores.csv?criterion=fluency" in html
     assert '/export/items.csv"' in html
     assert "A row for each criterion." in html
 
 
 async def test_a_campaign_of_one_criterion_has_no_switch_no_column_and_no_halo(researcher, engine):
-    campaign = await asking(engine, 0)
+    campaign = await create_campaign_with_criteria(engine, 0)
     page = f"/admin/campaigns/{campaign.slug}"
     for part in ("", "/analysis", "/export"):
         html = (await researcher.get(page + part)).text
@@ -169,9 +181,9 @@ async def test_a_campaign_of_one_criterion_has_no_switch_no_column_and_no_halo(r
     assert "criterion" not in (await rows(engine, campaign.slug, "items"))[0]
 
 
-async def test_the_command_analyses_by_a_criterion(engine, judged, database_url):
+async def test_the_command_analyses_by_a_criterion(engine, answered_campaign, database_url):
     async def run(*options):
-        arguments = ["analyse", judged.slug, *options]
+        arguments = ["analyse", answered_campaign.slug, *options]
         return await asyncio.to_thread(CliRunner().invoke, easel, arguments, env={"DATABASE_URL": database_url})
 
     means = [

@@ -29,8 +29,15 @@ from app.exports.registry import export_names, open_export
 from app.record import responses
 from tests.analysis.answers import OFFERED
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
-from tests.campaigns.drafts import VERBS, draft, import_items, import_results, launched, lead
-from tests.laws import OF_POINTS
+from tests.campaigns.drafts import (
+    VERBS,
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_items,
+    import_results,
+)
+from tests.laws import SCORE_LAWS
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = (
@@ -40,8 +47,8 @@ RESULTS = (
 )
 
 
-async def judged(engine, **settings):
-    campaign = await launched(engine, **settings)
+async def create_answered_campaign(engine, **settings):
+    campaign = await create_launched_campaign(engine, **settings)
     await import_results(engine, campaign, RESULTS)
     return campaign
 
@@ -57,7 +64,7 @@ async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
 
 
 async def test_answers_are_all_judgments_in_the_order_of_the_responses(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     found = await answers_of(engine, campaign)
     assert [found.ids[k] for k in found.item] == [
         "v0",
@@ -85,7 +92,7 @@ async def test_answers_are_all_judgments_in_the_order_of_the_responses(engine):
 
 async def test_answers_hold_the_stored_posteriors_and_each_items_prior(engine):
     content = "id,text,alpha,beta,system,segment\nv0,a,3,2,x,1\nv1,b,1,1,y,1\n"
-    campaign = await launched(engine, content, priors=True, gamma=0.25, tie_margin_points=5)
+    campaign = await create_launched_campaign(engine, content, priors=True, gamma=0.25, tie_margin_points=5)
     found = await answers_of(engine, campaign)
     assert found.prior.tolist() == [[3.0, 1.0], [2.0, 1.0]]
     assert found.state is not None
@@ -95,19 +102,19 @@ async def test_answers_hold_the_stored_posteriors_and_each_items_prior(engine):
 
 
 async def test_a_draft_has_answers_without_posteriors(engine):
-    found = await answers_of(engine, await draft(engine))
+    found = await answers_of(engine, await create_draft(engine))
     assert (found.n_items, found.n_hits, found.state) == (0, 0, None)
 
 
 async def test_more_responses_than_are_read_at_once_are_all_there(engine, monkeypatch):
     monkeypatch.setattr("app.analysis.load_answers.ITEM_ROWS_PER_BATCH", 2)
-    found = await answers_of(engine, await judged(engine))
+    found = await answers_of(engine, await create_answered_campaign(engine))
     assert found.hit.tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law):
-    campaign = await judged(engine, update_law=law)
+    campaign = await create_answered_campaign(engine, update_law=law)
     found = await answers_of(engine, campaign)
     stored = SCORE_METHODS[law].fit(found)
     replayed = SCORE_METHODS[law].fit(replace(found, state=None))
@@ -116,7 +123,7 @@ async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law)
 
 
 async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
-    campaign, fits = await judged(engine), FitCache()
+    campaign, fits = await create_answered_campaign(engine), FitCache()
     answers, first = await fits.fit_scores(engine, campaign.slug, "mean")
     again, second = await fits.fit_scores(engine, campaign.slug, "mean")
     assert first is second
@@ -130,7 +137,7 @@ async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
 
 @pytest.mark.parametrize("name", [name for name, one in TABLE_METHODS.items() if not one.needs_groups])
 async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, name):
-    campaign, fits = await judged(engine), FitCache()
+    campaign, fits = await create_answered_campaign(engine), FitCache()
 
     async def made(options: Options) -> ResultTable | str:
         try:
@@ -195,14 +202,14 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
 
 
 async def test_who_asked_for_the_intervals_of_a_draft_gets_those_of_the_launched_campaign(engine):
-    campaign, fits = await draft(engine), FitCache()
+    campaign, fits = await create_draft(engine), FitCache()
     await intervals_of(engine, campaign, fits)
     await import_items(engine, campaign, VERBS)
-    assert len((await intervals_of(engine, await lead(engine, campaign), fits)).mean) == 6
+    assert len((await intervals_of(engine, await apply_action(engine, campaign), fits)).mean) == 6
 
 
 async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeypatch):
-    campaign, fits, asked = await launched(engine), FitCache(), []
+    campaign, fits, asked = await create_launched_campaign(engine), FitCache(), []
     mean = SCORE_METHODS["mean"].fit
 
     def counting(answers):
@@ -218,7 +225,7 @@ async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeyp
 
 
 async def test_unknown_names_are_refused_with_those_that_there_are(engine):
-    campaign, fits = await judged(engine), FitCache()
+    campaign, fits = await create_answered_campaign(engine), FitCache()
     with pytest.raises(NotFound) as refusal:
         await fits.fit_scores(engine, campaign.slug, "median")
     assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORE_METHODS])
@@ -236,7 +243,7 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
 async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, monkeypatch):
     monkeypatch.setattr(fits_module, "MAX_CACHED_RESULTS", 2)
     monkeypatch.setattr(fits_module, "MAX_CACHED_CAMPAIGNS", 1)
-    fits, campaigns = FitCache(), [await judged(engine, name=name) for name in ("One", "Two")]
+    fits, campaigns = FitCache(), [await create_answered_campaign(engine, name=name) for name in ("One", "Two")]
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
             await fits.fit_scores(engine, campaign.slug, method)
@@ -256,7 +263,7 @@ async def test_what_was_made_of_older_answers_is_not_kept(engine):
 
 
 async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch):
-    campaign, fits = await judged(engine), FitCache()
+    campaign, fits = await create_answered_campaign(engine), FitCache()
     at_work: list[int] = []
     most: list[int] = []
 
@@ -282,7 +289,7 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
 
 
 async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, monkeypatch):
-    campaign, fits, started, times = await judged(engine), FitCache(), threading.Event(), []
+    campaign, fits, started, times = await create_answered_campaign(engine), FitCache(), threading.Event(), []
 
     def slow(answers):
         times.append(1)
@@ -299,6 +306,7 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
     assert times == [1]
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_does_not_wait_for_a_fit():
     program = (
         "import asyncio, time\nfrom app.background.process import run_in_daemon_thread\n"
@@ -311,7 +319,7 @@ def test_a_process_that_ends_does_not_wait_for_a_fit():
 
 
 async def test_scores_by_every_method_are_exported_with_intervals(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     rows = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "scores"))))
     assert [row["id"] for row in rows] == [f"v{k}" for k in range(6)]
     assert [*rows[0]] == [
@@ -324,20 +332,20 @@ async def test_scores_by_every_method_are_exported_with_intervals(engine):
 
 
 async def test_a_method_that_cannot_score_leaves_its_columns_empty_in_the_export(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, RESULTS.replace(",10,50,90", ",50,50,50").split("A2")[0])
     (first, *_) = csv.DictReader(io.StringIO(await written(engine, campaign.slug, "scores")))
     assert (first["mean"], first["rao_kupper"], first["z_scores"]) == ("50.0", "", "")
 
 
 async def test_json_lines_of_scores_hold_null_for_what_is_not_known(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     lines = [json.loads(line) for line in (await written(engine, campaign.slug, "scores", "jsonl")).splitlines()]
     assert (lines[0]["mean"], lines[5]["mean"], lines[0]["judgments"]) == (10.0, None, 3)
 
 
 async def test_every_label_is_exported_with_its_confidence(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     rows = list(csv.DictReader(io.StringIO(await written(engine, campaign.slug, "labels"))))
     assert len(rows) == 12
     assert [(row["item"], row["score"], row["label"]) for row in rows[:3]] == [
@@ -355,7 +363,7 @@ async def test_every_label_is_exported_with_its_confidence(engine):
 
 
 async def test_labels_of_items_are_cut_into_as_many_as_asked_for(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     content = await written(engine, campaign.slug, "item_labels", options=Options(classes=3))
     rows = list(csv.DictReader(io.StringIO(content)))
     assert (rows[0]["shown"], rows[0]["label"], rows[2]["label"]) == ("verb 0", "0 to 33.33", "66.67 to 100")
@@ -365,7 +373,7 @@ async def test_labels_of_items_are_cut_into_as_many_as_asked_for(engine):
 
 @pytest.mark.parametrize("what", ["scores", "labels", "item_labels"])
 async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(engine, what):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Conflict) as refusal:
         await open_export(engine, campaign.slug, what)
     assert refusal.value.code == "no_judgments"
@@ -374,14 +382,14 @@ async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(
 # Items have no segments, scores imply no pairs, and there is one criterion.
 @pytest.mark.parametrize("what", [name for name in export_names() if name not in ("segments", "pairs", "halo")])
 async def test_no_export_tells_who_the_workers_are(engine, what):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     for format_ in ("csv", "jsonl"):
         assert "SECRET" not in await written(engine, campaign.slug, what, format_)
 
 
 async def test_exports_are_written_piece_by_piece(engine, monkeypatch):
     monkeypatch.setattr("app.exports.fitted.FITTED_ROWS_PER_BATCH", 2)
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     for what, pieces in (("scores", 4), ("item_labels", 4), ("labels", 7)):
         file = await open_export(engine, campaign.slug, what)
         assert len([piece async for piece in file.chunks]) == pieces

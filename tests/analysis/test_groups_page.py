@@ -8,13 +8,13 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from tests.annotation.hits.campaigns import execute
-from tests.quality.deciding import answered
+from tests.quality.deciding import answer_hits
 
 
 @pytest.fixture
 async def campaign(engine):
-    """Three annotators, two of whom said that they speak English."""
-    found, _, rows = await answered(engine, people=3, hits=2, items=10)
+    """Three annotators; two said that they speak English."""
+    found, _, rows = await answer_hits(engine, people=3, hits=2, items=10)
     lines = json.dumps(["language: Which language? | en | de | fr", "job: Which job?"])
     await execute(
         engine, "UPDATE campaigns SET questions = ARRAY(SELECT jsonb_array_elements_text(CAST(:q AS jsonb)))", q=lines
@@ -70,7 +70,7 @@ async def test_what_a_group_gave_is_kept_until_somebody_answers(campaign, engine
 
 
 async def test_a_campaign_without_questions_offers_no_groups(engine, researcher):
-    campaign, *_ = await answered(engine, people=2, hits=1)
+    campaign, *_ = await answer_hits(engine, people=2, hits=1)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis")).text
     assert 'name="group"' not in html
     assert "Groups of annotators" not in html

@@ -12,7 +12,7 @@ from app.designs.categories import Categories
 from app.designs.pairwise import Pairwise
 from app.designs.slider import Slider
 from app.inference.ground.inestimable import Inestimable
-from tests.analysis.answers import answers, crowd, simulated
+from tests.analysis.answers import answers, crowd_answers, simulated_answers
 
 
 def halo(made):
@@ -31,7 +31,7 @@ def by_criteria(made, *, alike, others=("fluency",)):
 
 
 def test_criteria_judged_as_one_are_warned_of_with_figures_and_code():
-    found = halo(by_criteria(crowd(), alike=0.9))
+    found = halo(by_criteria(crowd_answers(), alike=0.9))
     ((one, other, within, low, high, judgments, means, *_, items),) = found.rows
     assert (one, other, judgments, items) == ("adequacy", "fluency", 240, 12)
     assert 0.9 < low < within < high <= 1
@@ -43,14 +43,14 @@ def test_criteria_judged_as_one_are_warned_of_with_figures_and_code():
 
 
 def test_criteria_judged_apart_are_said_to_be():
-    found = halo(by_criteria(crowd(), alike=0.0))
+    found = halo(by_criteria(crowd_answers(), alike=0.0))
     assert abs(found.rows[0][2]) < 0.2
     assert found.verdict == "The criteria were judged apart: within items no two of them correlate by 0.5 or more."
     assert found.notes == ()
 
 
 def test_each_two_criteria_have_a_row():
-    found = halo(by_criteria(crowd(), alike=0.0, others=("fluency", "style")))
+    found = halo(by_criteria(crowd_answers(), alike=0.0, others=("fluency", "style")))
     pairs = [("adequacy", "fluency"), ("adequacy", "style"), ("fluency", "style")]
     assert [row[:2] for row in found.rows] == pairs
 
@@ -70,12 +70,12 @@ def test_where_nothing_moves_nothing_can_move_together():
 
 def test_one_criterion_has_no_other():
     with pytest.raises(Inestimable) as refusal:
-        halo(crowd())
+        halo(crowd_answers())
     assert refusal.value.code == "one_criterion"
 
 
 def test_the_company_of_an_item_in_an_order_is_no_halo():
-    # Item 0 beats item 1 by both criteria and loses to item 2 by both, whoever says so.
+    # Item 0 beats item 1 by both criteria and loses to item 2 by both, for every annotator.
     hits = [(who, {0: 100.0, 1: 0.0}) for who in range(8)] + [(who, {0: 0.0, 2: 100.0}) for who in range(8)]
     # Two people disagree with all others by one criterion, two others by the other.
     one, other = (turned([50.0 * 2, 0.0] * 8 + [0.0, 100.0] * 8, which) for which in ((0, 8), (1, 9)))
@@ -94,7 +94,7 @@ def turned(scores, hits):
 
 
 def test_orders_have_halo_where_the_same_pairs_are_judged_again():
-    found = halo(by_criteria(simulated(Pairwise(), hits=400, n_items=5), alike=1.0))
+    found = halo(by_criteria(simulated_answers(Pairwise(), hits=400, n_items=5), alike=1.0))
     assert found.rows[0][2] == pytest.approx(1.0)
 
 

@@ -34,7 +34,7 @@ async def campaign(engine):
 
 
 @pytest.fixture
-async def judged(engine, campaign):
+async def answered_campaign(engine, campaign):
     """Six annotators score all ten items; the last one turns the scale around."""
     for person in range(6):
         me = await annotator(engine, campaign, name=f"person {person}")
@@ -49,64 +49,71 @@ def words(html):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
-async def test_strangers_are_sent_to_log_in(client, judged):
+async def test_strangers_are_sent_to_log_in(client, answered_campaign):
     for part in ("", "/scores", "/figures/scores.svg", "/tables/agreement.csv"):
-        reply = await client.get(address(judged, part))
+        reply = await client.get(address(answered_campaign, part))
         assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next="), part
 
 
-async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researcher, judged):
-    assert f'href="{address(judged)}"' in (await researcher.get(f"/admin/campaigns/{judged.slug}")).text
-    page = (await researcher.get(address(judged, "?one=elo"))).text
+async def test_the_page_is_a_tab_of_the_campaign_and_links_to_every_part(researcher, answered_campaign):
+    assert (
+        f'href="{address(answered_campaign)}"'
+        in (await researcher.get(f"/admin/campaigns/{answered_campaign.slug}")).text
+    )
+    page = (await researcher.get(address(answered_campaign, "?one=elo"))).text
     for part in PARTS:
-        assert (f'<a href="{address(judged)}/{part}?one=elo">Show ' in page) == (
+        assert (f'<a href="{address(answered_campaign)}/{part}?one=elo">Show ' in page) == (
             part not in ("graded_response", "systems", "criteria", "groups")
         )
     assert 'aria-current="page">Analysis' in page
 
 
-@pytest.mark.parametrize("part", PARTS)
-async def test_every_part_is_a_page_of_its_own_and_our_script_gets_it_alone(researcher, judged, part):
-    reply = await researcher.get(address(judged, f"/{part}"))
-    assert reply.status_code == 200
-    assert f'<section class="part" id="{part}"' in reply.text
-    assert "<h1>Verbs</h1>" in reply.text
-    assert "All on one page" in reply.text
+async def test_every_part_is_a_page_of_its_own_and_our_script_gets_it_alone(researcher, answered_campaign, subtests):
+    for part in PARTS:
+        with subtests.test(part=part):
+            reply = await researcher.get(address(answered_campaign, f"/{part}"))
+            assert reply.status_code == 200
+            assert f'<section class="part" id="{part}"' in reply.text
+            assert "<h1>Verbs</h1>" in reply.text
+            assert "All on one page" in reply.text
 
-    html = (await researcher.get(address(judged, f"/{part}"), headers=FETCH)).text
-    assert "<html" not in html
-    assert html.count("<section") == 1
-    assert not re.search(r"\b(nan|NaN|inf|None)\b", html)
-    assert "style=" not in html
-
-
-@pytest.mark.parametrize("method", OFFERED.scores)
-async def test_every_method_can_be_shown_beside_another(researcher, judged, method):
-    other = "mean" if method != "mean" else "elo"
-    html = (await researcher.get(address(judged, f"/scores?one={method}&other={other}"), headers=FETCH)).text
-    assert f'<option value="{method}" selected>' in html
-    assert SCORE_METHODS[method].assumes.replace("'", "&#39;") in html
-    assert "Spearman" in html
-    assert html.count('<circle class="dot"') == 10
+            html = (await researcher.get(address(answered_campaign, f"/{part}"), headers=FETCH)).text
+            assert "<html" not in html
+            assert html.count("<section") == 1
+            assert not re.search(r"\b(nan|NaN|inf|None)\b", html)
+            assert "style=" not in html
 
 
-async def test_scores_are_told_from_which_judgments_they_come(researcher, judged):
-    html = (await researcher.get(address(judged, "/scores"))).text
+async def test_every_method_can_be_shown_beside_another(researcher, answered_campaign, subtests):
+    for method in OFFERED.scores:
+        with subtests.test(method=method):
+            other = "mean" if method != "mean" else "elo"
+            html = (
+                await researcher.get(address(answered_campaign, f"/scores?one={method}&other={other}"), headers=FETCH)
+            ).text
+            assert f'<option value="{method}" selected>' in html
+            assert SCORE_METHODS[method].assumes.replace("'", "&#39;") in html
+            assert "Spearman" in html
+            assert html.count('<circle class="dot"') == 10
+
+
+async def test_scores_are_told_from_which_judgments_they_come(researcher, answered_campaign):
+    html = (await researcher.get(address(answered_campaign, "/scores"))).text
     assert "From 60 judgments in 12 HITs by 6 annotators; 10 of 10 items judged." in html
 
 
-async def test_items_link_to_who_said_what(researcher, judged):
-    html = (await researcher.get(address(judged, "/scores"))).text
-    assert f'<a href="/admin/campaigns/{judged.slug}?item=v3#item">verb 3</a>' in html
+async def test_items_link_to_who_said_what(researcher, answered_campaign):
+    html = (await researcher.get(address(answered_campaign, "/scores"))).text
+    assert f'<a href="/admin/campaigns/{answered_campaign.slug}?item=v3#item">verb 3</a>' in html
 
 
 def table_of(html):
     return re.findall(r'<th scope="row"><a [^>]*>(verb \d+)</a>', html.partition('id="scores-table"')[2])
 
 
-async def test_items_are_sorted_by_the_first_method_unless_the_address_says_otherwise(researcher, judged):
+async def test_items_are_sorted_by_the_first_method_unless_the_address_says_otherwise(researcher, answered_campaign):
     async def shown(query):
-        return table_of((await researcher.get(address(judged, f"/scores?one=mean&other=elo{query}"))).text)
+        return table_of((await researcher.get(address(answered_campaign, f"/scores?one=mean&other=elo{query}"))).text)
 
     usual = await shown("")
     assert usual == await shown("&table=scores&sort=one")
@@ -117,25 +124,27 @@ async def test_items_are_sorted_by_the_first_method_unless_the_address_says_othe
     assert await shown("&table=other&sort=one&order=up") == usual
 
 
-async def test_items_are_searched_by_text_and_id(researcher, judged):
+async def test_items_are_searched_by_text_and_id(researcher, answered_campaign):
     async def shown(search):
-        return (await researcher.get(address(judged, f"/scores?table=scores&search={search}"))).text
+        return (await researcher.get(address(answered_campaign, f"/scores?table=scores&search={search}"))).text
 
     assert table_of(await shown("VERB+7")) == table_of(await shown("v7")) == ["verb 7"]
     assert "No item contains “swim”" in await shown("swim")
 
 
-async def test_two_methods_on_one_scale_have_a_line_where_they_are_the_same(researcher, judged):
-    same = (await researcher.get(address(judged, "/scores?one=easl&other=mean"))).text
-    different = (await researcher.get(address(judged, "/scores?one=easl&other=elo"))).text
+async def test_two_methods_on_one_scale_have_a_line_where_they_are_the_same(researcher, answered_campaign):
+    same = (await researcher.get(address(answered_campaign, "/scores?one=easl&other=mean"))).text
+    different = (await researcher.get(address(answered_campaign, "/scores?one=easl&other=elo"))).text
     assert 'class="level"' in same
     assert "both scores are the same" in same
     assert 'class="level"' not in different
 
 
-async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dots(researcher, judged, monkeypatch):
+async def test_every_item_is_counted_in_squares_where_there_are_too_many_for_dots(
+    researcher, answered_campaign, monkeypatch
+):
     monkeypatch.setattr("app.analysis.score_page_part.MAX_SCATTER_DOTS", 5)
-    html = (await researcher.get(address(judged, "/scores"))).text
+    html = (await researcher.get(address(answered_campaign, "/scores"))).text
     assert 'class="square"' in html
     assert '<circle class="dot"' not in html
     assert "10 items, counted in small fields" in html
@@ -147,17 +156,18 @@ for name in OFFERED.tables:
         SECTIONS[TABLE_METHODS[name].section.name].append(name)
 
 
-@pytest.mark.parametrize("section", SECTIONS)
-async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, judged, section):
-    html = (await researcher.get(address(judged, f"/{section}"))).text
-    for name in SECTIONS[section]:
-        part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
-        assert TABLE_METHODS[name].explanation.partition(":")[0][:60] in words(html), name
-        assert '<th scope="row">' in part or 'class="notice warning"' in part, name
+async def test_every_table_of_a_part_is_there_or_says_why_not(researcher, answered_campaign, subtests):
+    for section in SECTIONS:
+        with subtests.test(section=section):
+            html = (await researcher.get(address(answered_campaign, f"/{section}"))).text
+            for name in SECTIONS[section]:
+                part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
+                assert TABLE_METHODS[name].explanation.partition(":")[0][:60] in words(html), name
+                assert '<th scope="row">' in part or 'class="notice warning"' in part, name
 
 
-async def test_each_coefficient_stands_with_its_interval_and_its_sentence(researcher, judged):
-    html = (await researcher.get(address(judged, "/agreement"), headers=FETCH)).text
+async def test_each_coefficient_stands_with_its_interval_and_its_sentence(researcher, answered_campaign):
+    html = (await researcher.get(address(answered_campaign, "/agreement"), headers=FETCH)).text
     rows = re.findall(r"<tr>\s*<th scope=\"row\">.*?</tr>", html, re.DOTALL)
     assert len(rows) >= 5
     for row in rows:
@@ -168,15 +178,15 @@ async def test_each_coefficient_stands_with_its_interval_and_its_sentence(resear
     assert "In every row: 10 items, 6 annotators, 150 pairs of judgments." in html
 
 
-async def test_the_annotators_picture_has_a_dot_for_each(researcher, judged):
-    html = (await researcher.get(address(judged, "/annotators"), headers=FETCH)).text
+async def test_the_annotators_picture_has_a_dot_for_each(researcher, answered_campaign):
+    html = (await researcher.get(address(answered_campaign, "/annotators"), headers=FETCH)).text
     assert html.count('<circle class="dot"') == 6
     assert html.count("reliability 0.") == 6
 
 
-async def test_many_annotators_are_counted_in_fields(researcher, judged, monkeypatch):
+async def test_many_annotators_are_counted_in_fields(researcher, answered_campaign, monkeypatch):
     monkeypatch.setattr("app.analysis.annotator_picture.MAX_SCATTER_DOTS", 3)
-    html = (await researcher.get(address(judged, "/annotators"), headers=FETCH)).text
+    html = (await researcher.get(address(answered_campaign, "/annotators"), headers=FETCH)).text
     assert 'class="square"' in html
     assert "6 annotators, counted in small fields" in html
 
@@ -191,8 +201,8 @@ async def test_columns_without_any_figure_are_left_out_and_a_note_says_why(engin
     assert "No transitivity:" in html
 
 
-async def test_labels_are_cut_into_as_many_classes_as_chosen(researcher, judged):
-    html = (await researcher.get(address(judged, "/labels?classes=4"), headers=FETCH)).text
+async def test_labels_are_cut_into_as_many_classes_as_chosen(researcher, answered_campaign):
+    html = (await researcher.get(address(answered_campaign, "/labels?classes=4"), headers=FETCH)).text
     prevalence = html.partition('id="labels-table"')[2].partition('<div class="table-part"')[0]
     assert prevalence.count('<th scope="row">') == 4
     assert "<option selected>4</option>" in html
@@ -261,9 +271,9 @@ async def of_systems(engine):
     return campaign
 
 
-async def test_without_systems_the_part_is_not_offered_and_says_why_to_who_asks(researcher, judged):
-    assert "graded_response" not in (await researcher.get(address(judged))).text
-    html = words((await researcher.get(address(judged, "/graded_response"))).text)
+async def test_without_systems_the_part_is_not_offered_and_says_why_to_who_asks(researcher, answered_campaign):
+    assert "graded_response" not in (await researcher.get(address(answered_campaign))).text
+    html = words((await researcher.get(address(answered_campaign, "/graded_response"))).text)
     assert "This needs items with the columns" in html
 
 
@@ -314,40 +324,44 @@ async def test_a_method_without_scores_says_why_beside_one_that_has_them(engine,
     assert 'class="drawing' not in html
 
 
-async def test_what_does_not_exist_is_not_found(researcher, judged):
+async def test_what_does_not_exist_is_not_found(researcher, answered_campaign):
     for part in ("/nothing", "/scores?one=nothing", "/figures/nothing.svg", "/tables/nothing.csv"):
-        assert (await researcher.get(address(judged, part))).status_code == 404, part
+        assert (await researcher.get(address(answered_campaign, part))).status_code == 404, part
 
 
 async def test_a_campaign_that_does_not_exist_is_not_found(researcher):
     assert (await researcher.get("/admin/campaigns/nowhere/analysis")).status_code == 404
 
 
-async def test_an_address_that_makes_no_sense_is_refused(researcher, judged):
+async def test_an_address_that_makes_no_sense_is_refused(researcher, answered_campaign):
     for query in ("classes=1", "classes=11", "page=0", "order=sideways", f"search={'x' * 201}"):
-        assert (await researcher.get(address(judged, f"/scores?{query}"))).status_code == 422, query
+        assert (await researcher.get(address(answered_campaign, f"/scores?{query}"))).status_code == 422, query
 
 
 # Files
 
 
 @pytest.mark.parametrize(("name", "dots"), [("scores", 10), ("annotators", 6)])
-async def test_pictures_are_files_for_papers(researcher, judged, name, dots):
-    reply = await researcher.get(address(judged, f"/figures/{name}.svg?one=mean&other=elo"))
+async def test_pictures_are_files_for_papers(researcher, answered_campaign, name, dots):
+    reply = await researcher.get(address(answered_campaign, f"/figures/{name}.svg?one=mean&other=elo"))
     assert reply.headers["content-type"] == "image/svg+xml"
     root = ET.fromstring(reply.text)
     assert len(root.findall(".//{http://www.w3.org/2000/svg}circle")) == dots
     assert all(circle.get("fill") for circle in root.iter("{http://www.w3.org/2000/svg}circle"))
 
 
-async def test_a_table_without_a_picture_has_no_file_of_one(researcher, judged):
-    reply = await researcher.get(address(judged, "/figures/agreement.svg"), headers={"accept": "application/json"})
+async def test_a_table_without_a_picture_has_no_file_of_one(researcher, answered_campaign):
+    reply = await researcher.get(
+        address(answered_campaign, "/figures/agreement.svg"), headers={"accept": "application/json"}
+    )
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "figure_not_found")
 
 
-async def test_a_table_is_a_file_with_all_rows_and_columns(researcher, judged):
-    reply = await researcher.get(address(judged, "/tables/label_items.csv?classes=3"))
-    assert reply.headers["content-disposition"].startswith(f'attachment; filename="{judged.slug}-label_items-20')
+async def test_a_table_is_a_file_with_all_rows_and_columns(researcher, answered_campaign):
+    reply = await researcher.get(address(answered_campaign, "/tables/label_items.csv?classes=3"))
+    assert reply.headers["content-disposition"].startswith(
+        f'attachment; filename="{answered_campaign.slug}-label_items-20'
+    )
     rows = list(csv.DictReader(io.StringIO(reply.text)))
     assert {row["id"] for row in rows} == {f"v{i}" for i in range(10)}
     assert {"probability_0", "probability_1", "probability_2"} <= set(rows[0])

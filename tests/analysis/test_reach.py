@@ -18,7 +18,7 @@ from app.inference.ground import metrics
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.judgment_kinds import READABLE_KINDS
 from app.inference.online.law import LawParameters
-from tests.analysis.answers import answers, crowd, simulated
+from tests.analysis.answers import answers, crowd_answers, simulated_answers
 from tests.inference.test_convincing_arguments import arguments  # noqa: F401  (a fixture)
 from tests.inference.test_dawid_skene import word_senses
 from tests.toys.smiley import Smiley
@@ -39,7 +39,7 @@ def table(made, name, **chosen) -> list[dict[str, Any]]:
 
 
 def made_by(make, *given):
-    """What comes of it, or why nothing does."""
+    """Return the result, or the reason why there is none."""
     try:
         return make(*given)
     except Inestimable as reason:
@@ -47,14 +47,14 @@ def made_by(make, *given):
 
 
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
-    made = simulated(design)
+    made = simulated_answers(design)
     for name, method in methods_for_design(design, design.default_items).scores.items():
         found = apply_score_method(method, made)
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
 def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
-    made = simulated(design)
+    made = simulated_answers(design)
     offer = methods_for_design(design, design.default_items)
     found = {
         name: made_by(apply_table_method, table, made, table.relevant_options(Options()))
@@ -67,7 +67,7 @@ def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
 
 
 def test_what_the_answers_do_not_reach_is_refused_by_name(design):
-    made, offer = simulated(design), methods_for_design(design)
+    made, offer = simulated_answers(design), methods_for_design(design)
     left_out = [name for name, method in SCORE_METHODS.items() if name not in offer.scores and method.can_cut_scores]
     for name in left_out:
         with pytest.raises(Inestimable) as refusal:
@@ -80,7 +80,7 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
 
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
-    made = simulated(design)
+    made = simulated_answers(design)
     for method in methods_for_design(design, design.default_items).scores.values():
         codes = [note.code for note in apply_score_method(method, made).notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
@@ -89,16 +89,17 @@ def test_who_reads_answers_as_another_kind_says_so_once(design):
 
 
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
-    made = simulated(design, hits=200)
+    made = simulated_answers(design, hits=200)
     for name, method in methods_for_design(design, design.default_items).scores.items():
         found = apply_score_method(method, made)
         place = np.arange(made.n_items)[made.has_judgments]
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
 
 
-@pytest.mark.parametrize("kind", READABLE_KINDS)
-def test_nothing_is_said_of_answers_that_are_read_as_they_are(kind):
-    assert reading_notes(replace(crowd(), value_kind=kind, classes=FACES), kind) == ()
+def test_nothing_is_said_of_answers_that_are_read_as_they_are(subtests):
+    for kind in READABLE_KINDS:
+        with subtests.test(kind=kind):
+            assert reading_notes(replace(crowd_answers(), value_kind=kind, classes=FACES), kind) == ()
 
 
 # Orders
@@ -270,7 +271,7 @@ def test_the_export_of_labels_has_their_names_and_no_scores():
 
 
 def test_ordered_labels_are_points_by_their_place_and_say_so():
-    made = simulated(Smiley())
+    made = simulated_answers(Smiley())
     found = apply_score_method(SCORE_METHODS["mean"], made)
     assert found.notes[0] == "Labels were read as scores by their place, from “sad” at 0 points to “happy” at 100."
     median = apply_score_method(SCORE_METHODS["ordinal_median"], made)
@@ -281,8 +282,8 @@ def test_ordered_labels_are_points_by_their_place_and_say_so():
 
 
 def test_scores_read_as_an_order_say_what_a_tie_is():
-    close = replace(crowd(), parameters=LawParameters(tie_margin=0.05))
-    words = [apply_score_method(SCORE_METHODS["elo"], made).notes[0] for made in (crowd(), close)]
+    close = replace(crowd_answers(), parameters=LawParameters(tie_margin=0.05))
+    words = [apply_score_method(SCORE_METHODS["elo"], made).notes[0] for made in (crowd_answers(), close)]
     start = "Answers were read as preferences: the item with the higher score is preferred, and "
     assert words == [f"{start}equal scores are a tie.", f"{start}scores up to 5 points apart are a tie."]
 

@@ -14,9 +14,9 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
-from tests.analysis.answers import OFFERED, answers, crowd
-from tests.inference.beliefs import replayed
-from tests.laws import OF_POINTS
+from tests.analysis.answers import OFFERED, answers, crowd_answers
+from tests.inference.beliefs import posteriors_after
+from tests.laws import SCORE_LAWS
 
 TWO = [(0, {0: 80.0, 1: 20.0}), (1, {1: 40.0, 0: 60.0})]
 ALL_TIES = [(0, {0: 50.0, 1: 50.0}), (1, {0: 50.0, 1: 50.0})]
@@ -26,26 +26,28 @@ def test_every_update_law_is_a_method():
     assert {law.name for law in ONLINE_LAWS.values() if not law.family.counts_classes} <= set(SCORE_METHODS)
 
 
-@pytest.mark.parametrize("name", OFFERED.scores)
-def test_every_method_finds_the_order_that_annotators_saw(name):
-    found = SCORE_METHODS[name].fit(crowd())
-    assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
-    assert np.corrcoef(np.argsort(np.argsort(found.values)), np.arange(12))[0, 1] > 0.95
-    assert found.has_judgments.all()
+def test_every_method_finds_the_order_that_annotators_saw(subtests):
+    for name in OFFERED.scores:
+        with subtests.test(name=name):
+            found = SCORE_METHODS[name].fit(crowd_answers())
+            assert np.argsort(found.values)[[0, -1]].tolist() == [0, 11]
+            assert np.corrcoef(np.argsort(np.argsort(found.values)), np.arange(12))[0, 1] > 0.95
+            assert found.has_judgments.all()
 
 
-@pytest.mark.parametrize("name", OFFERED.scores)
-def test_an_interval_holds_its_score(name):
-    found = SCORE_METHODS[name].fit(crowd())
-    if found.low is not None:
-        assert found.high is not None
-        assert (found.low <= found.values + 1e-12).all()
-        assert (found.values <= found.high + 1e-12).all()
-        assert (found.low < found.high).all()
+def test_an_interval_holds_its_score(subtests):
+    for name in OFFERED.scores:
+        with subtests.test(name=name):
+            found = SCORE_METHODS[name].fit(crowd_answers())
+            if found.low is not None:
+                assert found.high is not None
+                assert (found.low <= found.values + 1e-12).all()
+                assert (found.values <= found.high + 1e-12).all()
+                assert (found.low < found.high).all()
 
 
 def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
-    made = crowd()
+    made = crowd_answers()
     found = SCORE_METHODS["trueskill"].fit(made)
     told = moderate_means(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
     share, times = told.compare_intervals(*scores_and_interval_ends(found)[1:])
@@ -58,20 +60,24 @@ def test_trueskill_says_nothing_of_its_intervals_while_no_two_annotators_differ(
     assert SCORE_METHODS["trueskill"].fit(answers(ALL_TIES)).notes == ()
 
 
-@pytest.mark.parametrize("name", OFFERED.scores)
-def test_the_same_answers_get_the_same_scores_and_intervals(name):
-    one, again = SCORE_METHODS[name].fit(crowd()), SCORE_METHODS[name].fit(crowd())
-    np.testing.assert_array_equal(one.values, again.values)
-    np.testing.assert_array_equal(one.low if one.low is not None else [], again.low if again.low is not None else [])
+def test_the_same_answers_get_the_same_scores_and_intervals(subtests):
+    for name in OFFERED.scores:
+        with subtests.test(name=name):
+            one, again = SCORE_METHODS[name].fit(crowd_answers()), SCORE_METHODS[name].fit(crowd_answers())
+            np.testing.assert_array_equal(one.values, again.values)
+            np.testing.assert_array_equal(
+                one.low if one.low is not None else [], again.low if again.low is not None else []
+            )
 
 
-@pytest.mark.parametrize("name", OFFERED.scores)
-def test_an_item_that_nobody_judged_has_no_score_and_a_note(name):
-    found = SCORE_METHODS[name].fit(with_one_unseen(crowd()))
-    assert np.isnan(found.values[12])
-    assert found.has_judgments.tolist() == [True] * 12 + [False]
-    assert found.low is None or np.isnan(found.low[12])
-    assert found.notes
+def test_an_item_that_nobody_judged_has_no_score_and_a_note(subtests):
+    for name in OFFERED.scores:
+        with subtests.test(name=name):
+            found = SCORE_METHODS[name].fit(with_one_unseen(crowd_answers()))
+            assert np.isnan(found.values[12])
+            assert found.has_judgments.tolist() == [True] * 12 + [False]
+            assert found.low is None or np.isnan(found.low[12])
+            assert found.notes
 
 
 def with_one_unseen(made):
@@ -79,11 +85,12 @@ def with_one_unseen(made):
     return replace(made, ids=names, shown=names, systems=[None] * 13, segments=[None] * 13, prior=ones)
 
 
-@pytest.mark.parametrize("name", OFFERED.scores)
-def test_before_the_first_answer_every_method_says_so(name):
-    with pytest.raises(Inestimable, match="no judgments") as refusal:
-        SCORE_METHODS[name].fit(answers([], n_items=3))
-    assert refusal.value.code == "no_judgments"
+def test_before_the_first_answer_every_method_says_so(subtests):
+    for name in OFFERED.scores:
+        with subtests.test(name=name):
+            with pytest.raises(Inestimable, match="no judgments") as refusal:
+                SCORE_METHODS[name].fit(answers([], n_items=3))
+            assert refusal.value.code == "no_judgments"
 
 
 def test_mean_and_median_are_in_points():
@@ -123,9 +130,9 @@ def test_annotators_without_z_scores_are_named_in_a_note_and_their_items_still_c
 
 @pytest.mark.parametrize("name", ["easl", "ra", "easl-aware"])
 def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wider_than_the_means(name):
-    found = SCORE_METHODS[name].fit(crowd())
+    found = SCORE_METHODS[name].fit(crowd_answers())
     (_, low, high), (_, mean_low, mean_high) = (
-        scores_and_interval_ends(one) for one in (found, SCORE_METHODS["mean"].fit(crowd()))
+        scores_and_interval_ends(one) for one in (found, SCORE_METHODS["mean"].fit(crowd_answers()))
     )
     assert any("how much has been asked, not how much people agree" in note for note in found.notes)
     assert (100 * (high - low) > mean_high - mean_low).all()
@@ -133,26 +140,30 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
 
 def test_easl_adds_the_scores_to_both_counts():
     found = scores.online_score_function("easl")(answers(TWO))
-    assert scores.final_posterior_state(OF_POINTS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
+    assert scores.final_posterior_state(SCORE_LAWS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
     assert found.values == pytest.approx([70, 30])  # points: modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
 
-@pytest.mark.parametrize("name", OF_POINTS)
-def test_a_campaigns_own_law_has_the_stored_posteriors(name):
-    state = np.array([[5.0, 2.0], [2.0, 5.0]])
-    made = answers(TWO, law=name, state=state)
-    np.testing.assert_allclose(
-        scores.online_score_function(name)(made).values, 100 * OF_POINTS[name].family.score(*state)
-    )
+def test_a_campaigns_own_law_has_the_stored_posteriors(subtests):
+    for name in SCORE_LAWS:
+        with subtests.test(name=name):
+            state = np.array([[5.0, 2.0], [2.0, 5.0]])
+            made = answers(TWO, law=name, state=state)
+            np.testing.assert_allclose(
+                scores.online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
+            )
 
 
-@pytest.mark.parametrize("name", OF_POINTS)
-def test_another_law_is_replayed_with_the_campaigns_parameters(name):
-    made = crowd(law="trueskill" if name == "easl" else "easl", parameters=LawParameters(gamma=0.3, tie_margin=0.05))
-    state = replayed(OF_POINTS[name], 12, scores.answered_hits(made, made.unit_score), made.parameters)
-    np.testing.assert_allclose(
-        scores.online_score_function(name)(made).values, 100 * OF_POINTS[name].family.score(*state)
-    )
+def test_another_law_is_replayed_with_the_campaigns_parameters(subtests):
+    for name in SCORE_LAWS:
+        with subtests.test(name=name):
+            made = crowd_answers(
+                law="trueskill" if name == "easl" else "easl", parameters=LawParameters(gamma=0.3, tie_margin=0.05)
+            )
+            state = posteriors_after(SCORE_LAWS[name], 12, scores.answered_hits(made, made.unit_score), made.parameters)
+            np.testing.assert_allclose(
+                scores.online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
+            )
 
 
 def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
@@ -165,8 +176,8 @@ def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1
 
 def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
     made = answers(TWO, prior=np.array([[3.0, 1.0], [2.0, 1.0]]))
-    assert scores.prior_state_for_law(OF_POINTS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
-    assert scores.prior_state_for_law(OF_POINTS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
+    assert scores.prior_state_for_law(SCORE_LAWS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert scores.prior_state_for_law(SCORE_LAWS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
 
 
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
@@ -185,7 +196,7 @@ def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
 
 
 def test_bradley_terry_says_that_pairs_of_one_hit_are_not_independent():
-    assert pairwise_tables.DEPENDENT_PAIRS_NOTE in SCORE_METHODS["bradley_terry"].fit(crowd()).notes
+    assert pairwise_tables.DEPENDENT_PAIRS_NOTE in SCORE_METHODS["bradley_terry"].fit(crowd_answers()).notes
     assert pairwise_tables.DEPENDENT_PAIRS_NOTE not in SCORE_METHODS["bradley_terry"].fit(answers(TWO)).notes
 
 
@@ -203,13 +214,13 @@ def test_all_ties_leave_no_width_to_estimate_and_say_so():
 
 def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
     monkeypatch.setattr(pairwise_tables, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
-    found = pairwise_tables.elo_scores(crowd())
+    found = pairwise_tables.elo_scores(crowd_answers())
     assert found.low is None
     assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
 
 
 def test_expected_wins_stay_chances_in_per_cent():
-    found = SCORE_METHODS["expected_wins"].fit(crowd())
+    found = SCORE_METHODS["expected_wins"].fit(crowd_answers())
     assert found.low is not None
     assert found.high is not None
     assert found.low.min() >= 0.0
@@ -217,7 +228,7 @@ def test_expected_wins_stay_chances_in_per_cent():
 
 
 def test_scores_side_by_side_have_all_four_figures_with_intervals():
-    made = crowd()
+    made = crowd_answers()
     one = scores.mean_scores(made)
     higher = one.values + 12.0 * (np.arange(12) == 0)  # above its neighbour: where no order differs nothing varies
     found = compare_scores(made, one, replace(one, values=higher))

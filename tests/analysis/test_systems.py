@@ -12,8 +12,15 @@ from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
 from tests.annotation.hits.campaigns import annotator, hit_of, submit, value, values
-from tests.annotation.hits.systems import answered, of_systems, table
-from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
+from tests.annotation.hits.systems import answer_hits_of_systems, create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import (
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_items,
+    import_results,
+    replay_is_clean,
+)
 from tests.exports.test_export import cells, written
 
 ALIKE = "system,segment,output,source\n" + "".join(
@@ -29,7 +36,7 @@ def dicts(content):
 
 
 async def test_responses_say_the_segment_and_under_which_system_an_output_was_shown(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
@@ -42,7 +49,7 @@ async def test_responses_say_the_segment_and_under_which_system_an_output_was_sh
 
 
 async def test_segments_say_how_often_each_output_was_judged_and_what_it_got(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
@@ -62,7 +69,7 @@ async def test_segments_say_how_often_each_output_was_judged_and_what_it_got(eng
 
 
 async def test_items_have_no_segments(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Conflict) as refused:
         await written(engine, campaign.slug, "segments")
     assert refused.value.code == "no_segments"
@@ -71,25 +78,25 @@ async def test_items_have_no_segments(engine):
 @pytest.mark.parametrize("design", ["slider", "pairwise", "best_worst"])
 async def test_an_export_of_responses_gives_the_same_posteriors_to_the_bit(engine, design):
     both = []
-    content = ALIKE if design != "best_worst" else table(("ape", "bee", "cat", "doe", "elk"))
+    content = ALIKE if design != "best_worst" else outputs_table(("ape", "bee", "cat", "doe", "elk"))
     for name in ("One", "Copy"):
-        campaign = await draft(engine, name=name, design=design)
+        campaign = await create_draft(engine, name=name, design=design)
         await import_items(engine, campaign, content)
-        both.append(await lead(engine, campaign))
+        both.append(await apply_action(engine, campaign))
     campaign, copy = both
-    await answered(engine, campaign, by=3, each=3)
+    await answer_hits_of_systems(engine, campaign, by=3, each=3)
     exported = await written(engine, campaign.slug, "responses")
     await import_results(engine, copy, exported)
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
     shown = "SELECT items, segment, shown_as FROM hits WHERE campaign_id = :id ORDER BY id"
     assert await values(engine, shown, id=copy.id) == await values(engine, shown, id=campaign.id)
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
     with pytest.raises(Conflict, match="in “One” already"):
         await import_results(engine, campaign, exported)
 
 
 async def test_outputs_that_are_the_same_and_got_different_values_were_shown_apart(engine):
-    campaign = await of_systems(engine, ALIKE)
+    campaign = await create_campaign_of_systems(engine, ALIKE)
     header = "hit,annotator,item,value,segment\n"
     await import_results(engine, campaign, header + "h,Ann,ape,10,s1\nh,Ann,bee,20,s1\n")
     assert await values(engine, "SELECT values, segment FROM responses") == [([10.0, 20.0], 1)]
@@ -104,31 +111,34 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("code", REFUSED)
-async def test_answers_about_what_nobody_can_have_seen_are_refused(engine, code):
-    campaign = await of_systems(engine, ALIKE + "doe,s2,third,\n")
-    with pytest.raises(Invalid) as refused:
-        await import_results(engine, campaign, "hit,annotator,item,value,segment\n" + REFUSED[code])
-    assert refused.value.code == code
-    assert await value(engine, "SELECT count(*) FROM responses") == 0
+async def test_answers_about_what_nobody_can_have_seen_are_refused(engine, subtests):
+    for code, rows in REFUSED.items():
+        with subtests.test(code=code):
+            campaign = await create_campaign_of_systems(engine, ALIKE + "doe,s2,third,\n")
+            with pytest.raises(Invalid) as refused:
+                await import_results(engine, campaign, "hit,annotator,item,value,segment\n" + rows)
+            assert refused.value.code == code
+            assert await value(engine, "SELECT count(*) FROM responses") == 0
 
 
 async def test_answers_about_items_have_no_segment(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Invalid) as refused:
         await import_results(engine, campaign, "hit,annotator,item,value,segment\nh,Ann,v0,10,s1\n")
     assert refused.value.code == "segment_unknown"
 
 
 async def test_the_settings_of_a_campaign_of_systems_can_be_given_to_a_new_one(engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     assert "segment" not in await written(engine, campaign.slug, "settings", "json")
     assert cells(await written(engine, campaign.slug, "items"))[1][:2] == ["ape", "ape"]
 
 
 async def test_systems_are_ranked_in_clusters(engine):
-    campaign = await of_systems(engine, table(segments=8), items_per_hit=2, judgments_per_item=30)
-    await answered(engine, campaign, by=10, each=6)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=8), items_per_hit=2, judgments_per_item=30
+    )
+    await answer_hits_of_systems(engine, campaign, by=10, each=6)
     async with open_snapshot(engine) as connection:
         offer = await load_available_methods(connection, campaign.criteria[0])
         answers = await load_campaign_answers(connection, campaign.criteria[0])
@@ -139,17 +149,24 @@ async def test_systems_are_ranked_in_clusters(engine):
 
 async def test_items_are_not_ranked_as_systems(engine):
     async with open_snapshot(engine) as connection:
-        assert "systems" not in (await load_available_methods(connection, (await launched(engine)).criteria[0])).tables
+        assert (
+            "systems"
+            not in (
+                await load_available_methods(connection, (await create_launched_campaign(engine)).criteria[0])
+            ).tables
+        )
 
 
 async def test_means_of_segments_are_in_the_unit_of_the_design(engine):
     of_one: dict[str, Any] = {
-        "content": table(("ape", "bee"), segments=1),
+        "content": outputs_table(("ape", "bee"), segments=1),
         "judgments_per_item": 5,
         "items_per_hit": None,
     }
-    compared = await of_systems(engine, design="pairwise", **of_one)
-    labelled = await of_systems(engine, design="categories", design_settings={"labels": ["good", "bad"]}, **of_one)
+    compared = await create_campaign_of_systems(engine, design="pairwise", **of_one)
+    labelled = await create_campaign_of_systems(
+        engine, design="categories", design_settings={"labels": ["good", "bad"]}, **of_one
+    )
     for campaign, scores in ((compared, [1.0, 2.0]), (labelled, [0.0, 0.0])):
         me = await annotator(engine, campaign)
         hit = await hit_of(engine, me)

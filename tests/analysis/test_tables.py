@@ -17,7 +17,7 @@ from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, to_cell
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import LawParameters
-from tests.analysis.answers import answers, crowd
+from tests.analysis.answers import answers, crowd_answers
 
 ALONE = [(0, {0: 80.0, 1: 20.0}), (0, {1: 30.0, 2: 10.0})]
 TIES = [(who, {0: 50.0, 1: 50.0, 2: 50.0}) for who in range(3)]
@@ -57,7 +57,7 @@ def systems_judged(*, tied: bool = False) -> Answers:
 
 
 @pytest.mark.parametrize("name", [*TABLE_METHODS])
-@pytest.mark.parametrize("made", [crowd(), answers(ALONE), answers(TIES), answers(APART), systems_judged()])
+@pytest.mark.parametrize("made", [crowd_answers(), answers(ALONE), answers(TIES), answers(APART), systems_judged()])
 def test_a_table_is_whole_and_without_nan_or_refuses_in_a_sentence(name, made):
     found = None
     with suppress(Inestimable):
@@ -87,7 +87,7 @@ def test_every_method_and_table_is_explained_in_sentences():
 
 
 def test_every_coefficient_has_an_interval_and_says_what_it_cannot_tell():
-    rows = by_name(table(crowd(), "agreement"))
+    rows = by_name(table(crowd_answers(), "agreement"))
     assert [*rows] == [measure.name for measure in agreement_table.AGREEMENT_MEASURES]
     for row in rows.values():
         assert row["low"] <= row["value"] <= row["high"]
@@ -109,7 +109,7 @@ def test_what_one_coefficient_cannot_estimate_does_not_hide_the_others():
 
 def test_coefficients_by_pairs_give_way_to_the_others_where_pairs_are_too_many(monkeypatch):
     monkeypatch.setattr(agreement_table, "MAX_AGREEMENT_PAIRS", 10)
-    rows = by_name(table(crowd(), "agreement"))
+    rows = by_name(table(crowd_answers(), "agreement"))
     assert "too many" in rows["correlation"]["sentence"]
     assert rows["correlation"]["value"] is None
     assert rows["alpha_ordinal"]["value"] > 0.8
@@ -117,7 +117,7 @@ def test_coefficients_by_pairs_give_way_to_the_others_where_pairs_are_too_many(m
 
 def test_agreement_says_once_what_a_label_is():
     upper = "a score on a cut belongs to the upper class."
-    two, three = (table(crowd(), "agreement", classes=classes).notes[0] for classes in (2, 3))
+    two, three = (table(crowd_answers(), "agreement", classes=classes).notes[0] for classes in (2, 3))
     assert two == f"Labels are scores cut into 2 classes at 50; {upper}"
     assert three == f"Labels are scores cut into 3 classes at 33.33, 66.67; {upper}"
 
@@ -132,7 +132,7 @@ def test_what_holds_for_every_coefficient_is_said_once():
 
 
 def test_labels_of_agreement_are_cut_as_chosen():
-    two, five = (by_name(table(crowd(), "agreement", classes=classes)) for classes in (2, 5))
+    two, five = (by_name(table(crowd_answers(), "agreement", classes=classes)) for classes in (2, 5))
     assert two["label_agreement"]["value"] > five["label_agreement"]["value"]
     assert two["alpha_interval"] == five["alpha_interval"]
 
@@ -142,7 +142,7 @@ def verdict(made: Answers) -> str:
 
 
 def test_agreement_begins_with_what_its_figures_say_together():
-    found = table(crowd(), "agreement")
+    found = table(crowd_answers(), "agreement")
     rows = by_name(found)
     alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
     assert found.verdict == (
@@ -310,35 +310,35 @@ def test_a_cut_belongs_to_the_upper_label(classes, expected):
 
 
 def test_labels_are_called_by_their_points():
-    assert label_names(crowd(), 2) == ["0 to 50", "50 to 100"]
-    assert label_names(crowd(), 3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
+    assert label_names(crowd_answers(), 2) == ["0 to 50", "50 to 100"]
+    assert label_names(crowd_answers(), 3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
 
 
 @pytest.mark.parametrize("classes", [1, 11])
 def test_there_are_two_to_ten_classes(classes):
     with pytest.raises(ValueError, match="2 to 10"):
-        judgment_labels(crowd(), classes)
+        judgment_labels(crowd_answers(), classes)
 
 
 def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():
-    found = table(crowd(), "label_items")
+    found = table(crowd_answers(), "label_items")
     rows = by_name(found)
     assert rows["i0"]["label"] == "0 to 50"
     assert rows["i11"]["label"] == "50 to 100"
     for row in rows.values():
         assert row["confidence"] == max(row["probability_0"], row["probability_1"])
         assert 0 <= row["expected_information"] <= row["entropy"] + 1e-12
-    assert sum(row["prevalence"] for row in by_name(table(crowd(), "labels")).values()) == pytest.approx(1)
-    assert sum(row["share"] for row in by_name(table(crowd(), "labels")).values()) == pytest.approx(1)
-    assert by_name(table(crowd(), "label_annotators"))["a0"]["accuracy"] > 0.8
+    assert sum(row["prevalence"] for row in by_name(table(crowd_answers(), "labels")).values()) == pytest.approx(1)
+    assert sum(row["share"] for row in by_name(table(crowd_answers(), "labels")).values()) == pytest.approx(1)
+    assert by_name(table(crowd_answers(), "label_annotators"))["a0"]["accuracy"] > 0.8
 
 
 def test_confidence_in_labels_is_said_to_be_too_high_where_labels_are_few():
-    assert any(note.startswith("Confidence is too high") for note in table(crowd(), "label_items").notes)
+    assert any(note.startswith("Confidence is too high") for note in table(crowd_answers(), "label_items").notes)
 
 
 def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
-    made = crowd()
+    made = crowd_answers()
     made = replace(
         made,
         ids=[*made.ids, "never"],
@@ -355,8 +355,8 @@ def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
 
 
 def test_every_judgments_label_has_a_confidence():
-    found = label_judgments(crowd(), 2)
-    made = crowd()
+    found = label_judgments(crowd_answers(), 2)
+    made = crowd_answers()
     agree = found.labels == found.item_labels[made.item]
     assert (found.confidence[agree] == found.item_confidence[made.item][agree]).all()
     assert (found.confidence[~agree] < 0.5).all()
@@ -420,8 +420,8 @@ def test_outputs_of_a_segment_are_compared_across_the_hits_of_one_annotator():
 
 
 def test_items_without_system_and_segment_have_no_graded_response():
-    assert refusal(crowd(), "graded_response") == "no_systems"
-    assert refusal(crowd(systems=["x"] * 12), "graded_response_segments") == "no_systems"
+    assert refusal(crowd_answers(), "graded_response") == "no_systems"
+    assert refusal(crowd_answers(systems=["x"] * 12), "graded_response_segments") == "no_systems"
 
 
 def test_systems_that_share_no_segment_cannot_be_compared():
@@ -448,7 +448,7 @@ def test_annotators_whose_reliabilities_do_not_settle_keep_their_other_figures(m
         raise NotConverged("Reliabilities had not settled.", code="not_converged")
 
     monkeypatch.setattr("app.inference.ratings.annotator_aware.fit", never)
-    found = table(crowd(), "annotators")
+    found = table(crowd_answers(), "annotators")
     assert "No reliability, bias or scale: Reliabilities had not settled." in found.notes
     assert by_name(found)["a0"]["reliability"] is None
     assert by_name(found)["a0"]["correlation"] > 0.9

@@ -85,27 +85,31 @@ def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     assert (len(beyond.rows), beyond.offset + 1) == (20, 1)
 
 
-@pytest.mark.parametrize(
-    ("values", "places"),
-    [([0.5, None], 3), ([2.5], 2), ([20.25], 1), ([3.0, 40.0], 0), ([], 3), ([math.nan, 1.0], 3), (["text"], 3)],
-)
-def test_a_column_has_as_many_decimals_as_its_largest_number_needs(values, places):
-    assert decimals_for_values(values) == places
+def test_a_column_has_as_many_decimals_as_its_largest_number_needs(subtests):
+    for values, places in (
+        ([0.5, None], 3),
+        ([2.5], 2),
+        ([20.25], 1),
+        ([3.0, 40.0], 0),
+        ([], 3),
+        ([math.nan, 1.0], 3),
+        (["text"], 3),
+    ):
+        with subtests.test(values=values, places=places):
+            assert decimals_for_values(values) == places
 
 
-@pytest.mark.parametrize(
-    ("value", "places", "words"),
-    [
+def test_a_figure_in_words_has_a_true_minus_and_never_nan(subtests):
+    for value, places, words in (
         (-1.25, 1, "−1.2"),
         (-0.0001, 2, "0.00"),
         (12345.6, 0, "12,346"),
         (None, 2, "–"),
         (math.nan, 2, "–"),
         (math.inf, 0, "–"),
-    ],
-)
-def test_a_figure_in_words_has_a_true_minus_and_never_nan(value, places, words):
-    assert format_with_places(value, places) == words
+    ):
+        with subtests.test(value=value, places=places, words=words):
+            assert format_with_places(value, places) == words
 
 
 def test_an_interval_without_an_end_is_a_dash():

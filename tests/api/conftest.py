@@ -5,7 +5,7 @@ import pytest_asyncio
 
 from app.accounts import passwords, users
 from app.accounts.secrets import secret_digest
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 API = "/api/v1"
 PASSWORD = "ten small verbs"
@@ -20,7 +20,7 @@ async def program(app, researcher):
         await users.store_password(
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=session
         )
-    async with browser_of(app) as client:
+    async with http_client(app) as client:
         client.headers = httpx.Headers({"accept": "*/*"})
         made = await client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
         assert made.status_code == 201

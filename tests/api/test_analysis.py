@@ -27,7 +27,7 @@ async def launched(program) -> str:
     return address
 
 
-async def judged(program) -> str:
+async def launch_with_answers(program) -> str:
     address = await launched(program)
     sent = await program.post(f"{address}/responses", content=RESULTS, headers=CSV)
     assert sent.status_code < 300, sent.text
@@ -56,7 +56,7 @@ async def test_what_there_is_to_ask_for_is_listed_with_its_assumptions(program):
 
 
 async def test_every_method_scores_the_items(program):
-    address = await judged(program)
+    address = await launch_with_answers(program)
     for method in OFFERED.scores:
         found = await got(program, f"{address}/analysis/scores/{method}")
         assert (found["total"], found["method"]["name"]) == (6, method)
@@ -66,12 +66,14 @@ async def test_every_method_scores_the_items(program):
 
 
 async def test_rows_come_a_page_at_a_time(program):
-    found = await got(program, f"{await judged(program)}/analysis/scores/mean", offset=4, limit=1)
+    found = await got(program, f"{await launch_with_answers(program)}/analysis/scores/mean", offset=4, limit=1)
     assert ([row["id"] for row in found["rows"]], found["total"]) == (["v4"], 6)
 
 
 async def test_two_methods_come_side_by_side(program):
-    found = await got(program, f"{await judged(program)}/analysis/compare", one="mean", other="bradley_terry")
+    found = await got(
+        program, f"{await launch_with_answers(program)}/analysis/compare", one="mean", other="bradley_terry"
+    )
     assert (found["one"]["name"], found["other"]["name"], found["n"]) == ("mean", "bradley_terry", 5)
     assert [figure["name"] for figure in found["figures"]] == ["spearman", "pearson", "kendall", "ndcg"]
     assert found["figures"][0]["value"] == pytest.approx(0.9)  # Spearman: two neighbours of five change places
@@ -83,7 +85,7 @@ REFUSED = {"scale": "no_scale"} | {name: "no_systems" for name, of in TABLE_METH
 
 
 async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
-    address = f"{await judged(program)}/analysis/tables"
+    address = f"{await launch_with_answers(program)}/analysis/tables"
     for name in OFFERED.tables:
         if name in REFUSED:
             assert await refused(program, f"{address}/{name}") == (409, REFUSED[name])
@@ -95,7 +97,7 @@ async def test_every_table_has_its_columns_and_notes_or_its_reason(program):
 
 
 async def test_every_note_has_a_code_and_what_it_speaks_of_beside_its_words(program):
-    found = await got(program, f"{await judged(program)}/analysis/scores/elo")
+    found = await got(program, f"{await launch_with_answers(program)}/analysis/scores/elo")
     assert [note["code"] for note in found["note_facts"]] == ["read_as", "order_matters", "unrated", "hits_drawn_again"]
     assert found["note_facts"][2]["about"] == {"item": ["v5"]}
     assert found["notes"][2] == "Nothing is known about item “v5”: no judgment."
@@ -106,7 +108,7 @@ async def test_every_note_has_a_code_and_what_it_speaks_of_beside_its_words(prog
 
 
 async def test_the_number_of_classes_is_the_researchers_choice(program):
-    address = f"{await judged(program)}/analysis/tables/labels"
+    address = f"{await launch_with_answers(program)}/analysis/tables/labels"
     assert (await got(program, address, classes=4))["total"] == 4
     assert await refused(program, address, classes=11) == (422, "invalid")
     assert await refused(program, address, classes=1) == (422, "invalid")
@@ -131,13 +133,13 @@ async def test_unknown_names_are_not_found(program):
 
 
 async def test_analysis_is_for_those_with_a_token(program, client):
-    address = await judged(program)
+    address = await launch_with_answers(program)
     for what in ("", "/scores/mean", "/compare?one=mean&other=elo", "/tables/labels"):
         assert (await client.get(f"{address}/analysis{what}", headers={"accept": "*/*"})).status_code == 401
 
 
 async def test_many_who_ask_at_once_all_get_an_answer(program):
-    address = f"{await judged(program)}/analysis"
+    address = f"{await launch_with_answers(program)}/analysis"
     asked = [
         got(program, f"{address}/tables/{name}") for name in ("agreement", "annotators", "labels") for _ in range(4)
     ]
@@ -145,7 +147,7 @@ async def test_many_who_ask_at_once_all_get_an_answer(program):
 
 
 async def test_exports_that_need_a_fit_are_downloads_for_programs_and_people(program, researcher):
-    address = await judged(program)
+    address = await launch_with_answers(program)
     labels = await program.get(f"{address}/export/labels", params={"classes": 3, "format": "jsonl"})
     first = json.loads(labels.text.splitlines()[0])
     assert first["label"] == "0 to 33.33"

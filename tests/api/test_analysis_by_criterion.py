@@ -1,12 +1,12 @@
 """Programs read a campaign by the criterion that they name."""
 
 from tests.annotation.hits.campaigns import values
-from tests.annotation.hits.criteria import answered, asking
+from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
 
 
 async def test_programs_read_by_the_criterion_that_they_name(program, engine):
-    judged = await asking(engine, 2)
-    await answered(engine, judged, people=4, hits=8)
+    judged = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, judged, people=4, hits=8)
     api = f"/api/v1/campaigns/{judged.slug}"
     for criterion, number in (("adequacy", 0), ("fluency", 1)):
         reply = (await program.get(f"{api}/posteriors", params={"criterion": criterion})).json()

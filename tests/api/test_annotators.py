@@ -1,17 +1,15 @@
 """A program looks at annotators, and holds, excludes and restores them."""
 
-import pytest
-
 from tests.annotation.hits.campaigns import execute, value, values
 from tests.api.conftest import API
-from tests.quality.deciding import POSTERIORS, answered, verified
+from tests.quality.deciding import POSTERIORS, answer_hits, verify_campaign
 from tests.quality.test_annotators_page import took
 
 REASON = {"reason": "Answers at random."}
 
 
 async def test_annotators_are_listed_with_what_they_did(engine, program):
-    campaign, _, _ = await answered(engine, people=3, hits=2)
+    campaign, _, _ = await answer_hits(engine, people=3, hits=2)
     listed = (await program.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()
     assert listed["total"] == 3
     assert [one["name"] for one in listed["annotators"]] == ["A1", "A2", "A3"]
@@ -24,27 +22,28 @@ async def test_annotators_are_listed_with_what_they_did(engine, program):
     assert first["with_others"]["low"] < first["with_others"]["value"] < first["with_others"]["high"]
 
 
-@pytest.mark.parametrize("sort", ["name", "answers", "seconds", "last", "standing"])
-async def test_annotators_are_sorted_and_paged_by_each_column(engine, program, sort):
-    campaign, *_ = await answered(engine, people=3, hits=1)
-    address = f"{API}/campaigns/{campaign.slug}/annotators"
-    await program.post(f"{address}/A2/hold", json=REASON)
-    by = {"sort": sort, "limit": 2}
-    pages = [(await program.get(address, params=by | {"offset": offset})).json() for offset in (0, 2)]
-    assert sorted(one["name"] for page in pages for one in page["annotators"]) == ["A1", "A2", "A3"]
-    assert [len(page["annotators"]) for page in pages] == [2, 1]
-    if sort == "standing":
-        assert pages[0]["annotators"][0]["name"] == "A2"
+async def test_annotators_are_sorted_and_paged_by_each_column(engine, program, subtests):
+    for sort in ("name", "answers", "seconds", "last", "standing"):
+        with subtests.test(sort=sort):
+            campaign, *_ = await answer_hits(engine, people=3, hits=1)
+            address = f"{API}/campaigns/{campaign.slug}/annotators"
+            await program.post(f"{address}/A2/hold", json=REASON)
+            by = {"sort": sort, "limit": 2}
+            pages = [(await program.get(address, params=by | {"offset": offset})).json() for offset in (0, 2)]
+            assert sorted(one["name"] for page in pages for one in page["annotators"]) == ["A1", "A2", "A3"]
+            assert [len(page["annotators"]) for page in pages] == [2, 1]
+            if sort == "standing":
+                assert pages[0]["annotators"][0]["name"] == "A2"
 
 
 async def test_an_annotator_is_excluded_and_restored(engine, program):
-    campaign, _, _ = await answered(engine)
+    campaign, _, _ = await answer_hits(engine)
     before = await values(engine, POSTERIORS)
     address = f"{API}/campaigns/{campaign.slug}/annotators/A1"
     assert (await program.post(f"{address}/exclude", json=REASON)).status_code == 204
     told = (await program.get(address)).json()
     assert (told["barred"]["how"], told["barred"]["by"], told["hits_counted"]) == ("excluded", "admin", 0)
-    assert (await verified(engine, campaign)).responses == 4
+    assert (await verify_campaign(engine, campaign)).responses == 4
     refused = await program.post(f"{address}/exclude", json=REASON)
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "already_excluded")
     assert (await program.post(f"{address}/restore", json=REASON)).status_code == 204
@@ -52,7 +51,7 @@ async def test_an_annotator_is_excluded_and_restored(engine, program):
 
 
 async def test_one_answer_is_excluded_and_marked_among_its_annotators(engine, program):
-    campaign, _, _ = await answered(engine)
+    campaign, _, _ = await answer_hits(engine)
     seq = await value(engine, "SELECT min(seq) FROM responses")
     address = f"{API}/campaigns/{campaign.slug}"
     assert (await program.post(f"{address}/answers/{seq}/exclude", json=REASON)).status_code == 204
@@ -63,7 +62,7 @@ async def test_one_answer_is_excluded_and_marked_among_its_annotators(engine, pr
 
 
 async def test_nothing_is_decided_without_a_reason_or_about_nobody(engine, program):
-    campaign, _, _ = await answered(engine, people=1, hits=1)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
     address = f"{API}/campaigns/{campaign.slug}"
     for path, sent, status, code in (
         ("annotators/A1/hold", {"reason": " "}, 422, "reason_missing"),
@@ -77,7 +76,7 @@ async def test_nothing_is_decided_without_a_reason_or_about_nobody(engine, progr
 
 
 async def test_hours_and_pay_leave_out_the_time_in_which_a_hit_was_only_left_open(engine, program):
-    campaign, _, _ = await answered(engine, people=1, hits=10, pay_per_hit=0.2)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=10, pay_per_hit=0.2)
     await took(engine, {1: 30})
     left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
     await execute(engine, left_open)

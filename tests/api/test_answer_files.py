@@ -3,7 +3,7 @@
 import pytest
 
 from tests.annotation.hits.campaigns import values
-from tests.campaigns.drafts import launched
+from tests.campaigns.drafts import create_launched_campaign
 
 ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\n"
 BATCH = (
@@ -16,7 +16,7 @@ GERMAN = "hit;annotator;item;value;submitted_at\nh1;Ann;s1;35,5;05.02.2026 15:04
 @pytest.fixture
 def send(program, engine):
     async def sent(content, **options):
-        campaign = await launched(engine, ITEMS)
+        campaign = await create_launched_campaign(engine, ITEMS)
         address = f"/api/v1/campaigns/{campaign.slug}/responses"
         return await program.post(address, content=content.encode(), params=options)
 
@@ -50,15 +50,13 @@ async def test_the_order_of_dates_is_asked_for_by_its_parameter(send, program, e
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+async def test_an_unknown_choice_is_refused(send, subtests):
+    for options, code in (
         ({"decimal": "semicolon"}, "invalid"),
         ({"date_order": "dmy"}, "invalid"),
         ({"rejected": "maybe"}, "invalid"),
         ({"time_zone": "Mars/Olympus"}, "time_zone_unknown"),
-    ],
-)
-async def test_an_unknown_choice_is_refused(send, options, code):
-    reply = await send(GERMAN, **options)
-    assert (reply.status_code, reply.json()["error"]["code"]) == (422, code)
+    ):
+        with subtests.test(options=options, code=code):
+            reply = await send(GERMAN, **options)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (422, code)

@@ -5,12 +5,12 @@ import json
 import pytest
 from sqlalchemy import text
 
-from tests.annotation.hits.criteria import criteria
+from tests.annotation.hits.criteria import criteria_settings
 from tests.api.conftest import API
 from tests.api.test_api import answer, hit_for, launched, refused
 
 LABELS = {"low_label": "bad", "design_settings": {"labels": ["no", "yes"]}}
-ASKED = [criteria()[0], criteria()[1] | LABELS]
+ASKED = [criteria_settings()[0], criteria_settings()[1] | LABELS]
 
 
 async def hit_of(program, **settings):
@@ -61,9 +61,8 @@ async def test_the_order_stays_the_annotators(program):
     assert [one["name"] for one in again["criteria"]] == order
 
 
-@pytest.mark.parametrize(
-    ("values", "code"),
-    [
+async def test_what_does_not_say_all_is_refused(program, subtests):
+    for values, code in (
         ([1, 0], "criteria_missing"),
         ({"adequacy": [1, 0]}, "criteria_missing"),
         ({"adequacy": [1, 0], "fluency": [1, 0], "style": [1, 0]}, "criterion_unknown"),
@@ -72,12 +71,11 @@ async def test_the_order_stays_the_annotators(program):
         ({"adequacy": [1, 0], "fluency": ["yes", "perhaps"]}, "class_unknown"),
         ({"adequacy": [1, 0], "fluency": [1, None]}, "judged_in_part"),
         ({"adequacy": [1, 0], "fluency": 3}, "invalid"),
-    ],
-)
-async def test_what_does_not_say_all_is_refused(program, values, code):
-    address, hit = await hit_of(program, cannot_be_judged=True, unjudged_reasons=[])
-    refused(await send(program, hit, values), 422, code)
-    assert (await program.get(address)).json()["judgments_taken"] == 0
+    ):
+        with subtests.test(values=values, code=code):
+            address, hit = await hit_of(program, cannot_be_judged=True, unjudged_reasons=[])
+            refused(await send(program, hit, values), 422, code)
+            assert (await program.get(address)).json()["judgments_taken"] == 0
 
 
 def touched(hit, touches):

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.accounts.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
-from tests.annotation.hits.campaigns import until, waiting
+from tests.annotation.hits.campaigns import requests_are_waiting_sql, wait_until
 from tests.api.conftest import API, PASSWORD
 from tests.media.files import SVG, png, table, zipped
 
@@ -199,10 +199,11 @@ async def test_not_a_number_is_not_a_score(program):
     refused(await program.post(f"{API}/hits/{hit['id']}/response", content=body, headers=kind), 422, "invalid")
 
 
-@pytest.mark.parametrize("annotator", ["", "  ", "a\u0000b", "x" * 201])
-async def test_an_annotator_needs_a_usable_id(program, annotator):
-    address = await launched(program)
-    refused(await program.post(f"{address}/hits", json={"annotator": annotator}), 422, "invalid")
+async def test_an_annotator_needs_a_usable_id(program, subtests):
+    for annotator in ("", "  ", "a\u0000b", "x" * 201):
+        with subtests.test(annotator=annotator):
+            address = await launched(program)
+            refused(await program.post(f"{address}/hits", json={"annotator": annotator}), 422, "invalid")
 
 
 async def test_an_annotator_of_a_page_cannot_be_answered_for(program, client):
@@ -301,23 +302,21 @@ async def test_campaigns_are_listed_newest_first(program):
     assert listed[0]["items"] == 6
 
 
-@pytest.mark.parametrize(
-    ("kind", "content"),
-    [
+async def test_items_come_as_a_body_of_any_format(program, subtests):
+    for kind, content in (
         ("text/csv", "id,verb\n1,run\n"),
         ("text/tab-separated-values; charset=utf-8", "id\tverb\n1\trun\n"),
         ("application/x-ndjson", '{"id": 1, "verb": "run"}\n'),
         ("application/octet-stream", "id,verb\n1,run\n"),
-    ],
-)
-async def test_items_come_as_a_body_of_any_format(program, kind, content):
-    address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=SETTINGS)).json()['slug']}"
-    sent = await program.post(f"{address}/items", content=content, headers={"content-type": kind})
-    assert sent.status_code == 201, sent.text
-    found = (await program.get(f"{address}/items")).json()
-    assert found["total"] == 1
-    assert found["items"][0]["id"] == "1"
-    assert found["items"][0]["text"] == "run"
+    ):
+        with subtests.test(kind=kind, content=content):
+            address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=SETTINGS)).json()['slug']}"
+            sent = await program.post(f"{address}/items", content=content, headers={"content-type": kind})
+            assert sent.status_code == 201, sent.text
+            found = (await program.get(f"{address}/items")).json()
+            assert found["total"] == 1
+            assert found["items"][0]["id"] == "1"
+            assert found["items"][0]["text"] == "run"
 
 
 async def test_items_come_as_a_form_too_with_a_template(program):
@@ -419,10 +418,10 @@ async def test_answers_that_wait_for_a_lock_share_connections_however_their_camp
         await connection.execute(lock, {"slug": locked.rpartition("/")[2]})
         many = range(app.state.settings.pool_size)
         held = [asyncio.create_task(program.post(links["link"], data=form)) for _ in many]
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         held += [asyncio.create_task(answer(program, *hits[k % 2])) for k in many]
         async with asyncio.timeout(30):
-            await until(engine, waiting(4))
+            await wait_until(engine, requests_are_waiting_sql(4))
             work = await program.post(f"{other}/hits", json={"annotator": "ann"})
             assert work.status_code == 200
         assert not any(one.done() for one in held)
@@ -441,10 +440,11 @@ async def test_a_draft_has_no_posteriors(program):
     refused(await program.get(f"{address}/verify"), 409, "not_launched")
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=10001", "offset=-1", "order=color", "level=1", "offset=9e99"])
-async def test_an_impossible_page_is_refused(program, query):
-    address = await launched(program)
-    refused(await program.get(f"{address}/posteriors?{query}"), 422, "invalid")
+async def test_an_impossible_page_is_refused(program, subtests):
+    for query in ("limit=0", "limit=10001", "offset=-1", "order=color", "level=1", "offset=9e99"):
+        with subtests.test(query=query):
+            address = await launched(program)
+            refused(await program.get(f"{address}/posteriors?{query}"), 422, "invalid")
 
 
 async def test_exports_are_downloads(program):
@@ -474,9 +474,8 @@ async def test_a_session_of_a_browser_is_no_token(researcher):
 HALF = '"\\ud800"'  # half of a surrogate pair: JSON can say it, UTF-8 cannot
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+async def test_half_a_character_is_refused_not_a_crash(program, subtests):
+    for path, body in (
         ("campaigns", f'{{"name": {HALF}, "question": "How often?"}}'),
         ("campaigns/verbs/hits", f'{{"annotator": {HALF}}}'),
         ("hits/1/response", f'{{"annotator": "ann", "scores": {{{HALF}: 1}}}}'),
@@ -484,20 +483,19 @@ HALF = '"\\ud800"'  # half of a surrogate pair: JSON can say it, UTF-8 cannot
         ("tokens", f'{{"name": {HALF}, "password": "{PASSWORD}"}}'),
         ("tokens", f'{{"name": "admin", "password": {HALF}}}'),
         ("tokens", f'{{"name": "admin", "password": "{PASSWORD}", "token_name": {HALF}}}'),
-    ],
-)
-async def test_half_a_character_is_refused_not_a_crash(program, path, body):
-    await hit_for(program, await launched(program))
-    kind = {"content-type": "application/json"}
-    refused(await program.post(f"{API}/{path}", content=body, headers=kind), 422, "invalid")
+    ):
+        with subtests.test(path=path, body=body):
+            await hit_for(program, await launched(program))
+            kind = {"content-type": "application/json"}
+            refused(await program.post(f"{API}/{path}", content=body, headers=kind), 422, "invalid")
 
 
-@pytest.mark.parametrize(
-    "setting", [{"update_law": []}, {"update_law": {}}, {"gamma": 1e200}, {"gamma": 1e-200}, {"epsilon": 1e300}]
-)
-async def test_settings_that_would_stop_a_campaign_are_refused(program, setting):
-    refused(await program.post(f"{API}/campaigns", json=SETTINGS | setting), 422, "invalid")
-    refused(await program.patch(await draft(program), json=setting), 422, "invalid")
+async def test_settings_that_would_stop_a_campaign_are_refused(program, subtests):
+    unreadable: list[dict[str, Any]] = [{"update_law": []}, {"update_law": {}}]
+    for setting in (*unreadable, {"gamma": 1e200}, {"gamma": 1e-200}, {"epsilon": 1e300}):
+        with subtests.test(setting=setting):
+            refused(await program.post(f"{API}/campaigns", json=SETTINGS | setting), 422, "invalid")
+            refused(await program.patch(await draft(program), json=setting), 422, "invalid")
 
 
 async def test_a_nul_character_is_refused_not_a_crash(program):
@@ -532,10 +530,11 @@ async def test_the_reference_shows_every_call_and_setting(program, researcher):
         assert f"<code>{name}</code>" in page
 
 
-@pytest.mark.parametrize("score", ["50", "1_0", "٣", True, None])
-async def test_only_a_number_is_a_score(program, score):
-    hit = await hit_for(program, await launched(program))
-    refused(await answer(program, hit, scores=(1, 2, score)), 422, "invalid")
+async def test_only_a_number_is_a_score(program, subtests):
+    for score in ("50", "1_0", "٣", True, None):
+        with subtests.test(score=score):
+            hit = await hit_for(program, await launched(program))
+            refused(await answer(program, hit, scores=(1, 2, score)), 422, "invalid")
 
 
 async def test_an_archived_campaign_is_listed_apart(program):

@@ -1,4 +1,4 @@
-"""What someone sends is repeated in a refusal only so far that they know it again."""
+"""A refusal repeats only as much of a request as it takes to recognise it."""
 
 import json
 
@@ -70,9 +70,8 @@ async def test_a_file_of_many_columns_names_some_of_them(program):
     assert "and 381 more" in reply.text
 
 
-@pytest.mark.parametrize(
-    ("header", "row"),
-    [
+async def test_files_of_results(program, subtests):
+    for header, row in (
         (f"Input.id1,Answer.range1,Answer.na1 {LONG}", "v0,5,5"),
         ("Input.id1,Answer.range1", f"v0,{LONG}"),
         ("Input.id1,Answer.range1", f"{LONG},5"),
@@ -88,12 +87,11 @@ async def test_a_file_of_many_columns_names_some_of_them(program):
         ("hit,annotator,item,value,position", f"h,a,v0,5,{LONG}"),
         ("hit,annotator,item,value,submitted_at", f"h,a,v0,5,{LONG}"),
         ("seq,hit,annotator,item,score,label", f"1,h,a,v0,5,{LONG}"),
-    ],
-)
-async def test_files_of_results(program, header, row):
-    address, kind = await launched(program), {"content-type": "text/csv"}
-    reply = await program.post(f"{address}/responses", content=f"{header}\n{row}\n", headers=kind)
-    assert told_in_short(reply, "99" if "999" in row else "long")
+    ):
+        with subtests.test(header=header, row=row):
+            address, kind = await launched(program), {"content-type": "text/csv"}
+            reply = await program.post(f"{address}/responses", content=f"{header}\n{row}\n", headers=kind)
+            assert told_in_short(reply, "99" if "999" in row else "long")
 
 
 async def test_fields_of_json(program):

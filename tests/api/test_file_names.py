@@ -1,12 +1,12 @@
-"""What downloads are called: campaign, kind and date, so that no two different files share a name."""
+"""Downloads are named by campaign, kind and date, so that no two different files share a name."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from app.http.dependencies import download_headers, get_now
-from tests.annotation.hits.criteria import asking
-from tests.campaigns.drafts import import_results, launched
+from tests.annotation.hits.criteria import create_campaign_with_criteria
+from tests.campaigns.drafts import create_launched_campaign, import_results
 
 LATE = datetime(2026, 1, 6, 1, 30, tzinfo=timezone(timedelta(hours=3)))  # the 5th in UTC
 ANSWERS = "hit,annotator,item,value\n" + "".join(
@@ -49,13 +49,13 @@ async def name_of(client, address):
     ],
 )
 async def test_a_download_is_named_by_campaign_kind_and_date_in_utc(researcher, engine, address, name):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, ANSWERS)
     assert await name_of(researcher, f"/admin/campaigns/{campaign.slug}/{address}") == name
 
 
 async def test_programs_get_files_of_the_same_names(program, engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     address = f"/api/v1/campaigns/{campaign.slug}"
     assert await name_of(program, f"{address}/export/items?spreadsheet=true") == "verbs-items-excel-2026-01-05.csv"
     assert await name_of(program, f"{address}/export/items?format=jsonl") == "verbs-items-2026-01-05.jsonl"
@@ -63,7 +63,7 @@ async def test_programs_get_files_of_the_same_names(program, engine):
 
 
 async def test_the_criterion_of_a_file_is_in_its_name(researcher, engine):
-    campaign = await asking(engine)
+    campaign = await create_campaign_with_criteria(engine)
     criterion = campaign.criteria[1].name
     name = await name_of(researcher, f"/admin/campaigns/{campaign.slug}/export/easl.csv?criterion={criterion}")
     assert name == f"{campaign.slug}-easl-{criterion}-2026-01-05.csv"

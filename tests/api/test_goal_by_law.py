@@ -90,22 +90,22 @@ def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEv
     return found
 
 
-def by(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
+def source_of_estimates(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
     return found.goal_estimates(unsaved(goal=goal, when_reached=when_reached), moderate_means(found.tally)).source
 
 
 def test_the_means_count_where_a_law_tells_nothing_of_its_own():
-    assert by(evidence_of(PEOPLE)) == "easl-aware"
-    assert by(evidence_of(PEOPLE, "easl")) == "means"
-    assert {by(evidence_of(PEOPLE), goal) for goal in ("threshold", "halves", "order")} == {"means"}
-    assert by(evidence_of(PEOPLE), "best", "release") == "means"
-    assert by(evidence_of(1)) == "means"
+    assert source_of_estimates(evidence_of(PEOPLE)) == "easl-aware"
+    assert source_of_estimates(evidence_of(PEOPLE, "easl")) == "means"
+    assert {source_of_estimates(evidence_of(PEOPLE), goal) for goal in ("threshold", "halves", "order")} == {"means"}
+    assert source_of_estimates(evidence_of(PEOPLE), "best", "release") == "means"
+    assert source_of_estimates(evidence_of(1)) == "means"
 
 
 def test_the_means_count_of_more_judgments_than_a_law_is_fitted_to_in_time(monkeypatch):
     monkeypatch.setattr(estimates, "MAX_FITTED_JUDGMENTS", PEOPLE * ITEMS - 1)
     found = evidence_of(PEOPLE, pieces=3)
-    assert (by(found), found.fitted_judgment_count) == ("means", 0)
+    assert (source_of_estimates(found), found.fitted_judgment_count) == ("means", 0)
 
 
 def test_what_a_law_says_does_not_depend_on_how_the_answers_come_in_pieces():

@@ -1,4 +1,4 @@
-"""What programs are told of settings that are wrong: the field that is meant, in words for people."""
+"""Refusals of settings for programs: they name the field, in words for people."""
 
 from html import unescape
 
@@ -8,7 +8,6 @@ from tests.annotation.hits.campaigns import running
 from tests.api.conftest import API
 
 SETTINGS = {"name": "Verbs", "question": "How often?"}
-EXPECTING_NOTHING = "set,item,expected\n1,walk,\n1,wait,\n1,weep,\n1,wonder,\n1,wake,\n"
 
 
 async def problems_of(program, **settings):
@@ -38,25 +37,16 @@ async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine
     assert "pattern" not in problem["message"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "field"),
-    [
-        ({"training": "no table"}, "training"),
-        ({"qualification": "no table"}, "qualification"),
-        ({"qualification": EXPECTING_NOTHING}, "qualification"),
-        ({"questions": ["What is your age?"]}, "questions"),
-        ({"design": "pairwise", "goal": "best"}, "goal"),
+async def test_a_field_within_a_setting_is_named_by_its_path(program, subtests):
+    for settings, field in (
         ({"design": "magnitude", "design_settings": {"reference_value": "nan"}}, "design_settings.reference_value"),
         ({"criteria": [{"name": "a", "question": "A?"}, {"name": "a", "question": "B?"}]}, "criteria.1.name"),
-        ({"low_label": "same", "high_label": "same"}, "high_label"),
-        ({"judgments_per_item": 0}, "judgments_per_item"),
-    ],
-)
-async def test_the_field_that_is_meant_is_named_without_the_name_of_an_exception(program, settings, field):
-    found = await problems_of(program, **settings)
-    assert [*found] == [field]
-    assert "Value error" not in found[field]
-    assert found[field]
+    ):
+        with subtests.test(field=field):
+            found = await problems_of(program, **settings)
+            assert [*found] == [field]
+            assert "Value error" not in found[field]
+            assert found[field]
 
 
 async def test_a_body_that_is_no_object_is_what_is_wrong(program):

@@ -1,4 +1,4 @@
-"""What holds for every entry of the registry of analysis, and what an entry that a test adds shows everywhere."""
+"""Promises of every entry of the registry of analysis; an entry that a test adds is shown everywhere."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from app.exports.fitted import fitted_export_openers
 from tests.analysis import toy
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
-from tests.commands import outputs
+from tests.commands import command_outputs
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "researchers"
 RESEARCHERS = "".join((PAGES / name).read_text() for name in ("analysis.md", "exports.md"))
@@ -37,7 +37,7 @@ PAGE = "/admin/campaigns/outputs"
 
 
 @pytest.fixture
-async def judged(program) -> str:
+async def answered_campaign(program) -> str:
     """Outputs of three systems, all scored by three annotators: every method has something to estimate."""
     assert (await program.post(f"{API}/campaigns", json=SETTINGS)).status_code == 201
     address = f"{API}/campaigns/outputs"
@@ -66,10 +66,10 @@ async def file(client, address: str) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(reply.text))]
 
 
-async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(judged, program, researcher):
-    exported = (await file(program, f"{judged}/export/scores"))[0]
+async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(answered_campaign, program, researcher):
+    exported = (await file(program, f"{answered_campaign}/export/scores"))[0]
     for name, method in OFFERED.scores.items():
-        found = await got(program, f"{judged}/analysis/scores/{name}")
+        found = await got(program, f"{answered_campaign}/analysis/scores/{name}")
         assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
         assert found["rows"][5]["score"] > found["rows"][0]["score"]
         html = await page(researcher, "/analysis/scores", one=name, other="mean" if name != "mean" else "elo")
@@ -79,12 +79,12 @@ async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(
         assert {f"{name}_low", f"{name}_high"} <= set(exported)
 
 
-async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged, program, researcher):
+async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(answered_campaign, program, researcher):
     of_items = {name: table for name, table in OFFERED.tables.items() if not table.needs_systems}
     for section, tables in tables_by_section(of_items).items():
         html = await page(researcher, f"/analysis/{section.name}")
         for name, method in tables.items():
-            found = await got(program, f"{judged}/analysis/tables/{name}")
+            found = await got(program, f"{answered_campaign}/analysis/tables/{name}")
             assert [column["name"] for column in found["columns"]] == [*found["rows"][0]]
             part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
             assert method.explanation in part
@@ -95,17 +95,18 @@ async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(judged,
             assert ('class="drawing' in part) == (method.draw_picture is not None)
 
 
-async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(judged, program, researcher):
+async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(answered_campaign, program, researcher):
     html = await page(researcher, "/export")
     for one in OFFERED.exports:
         assert one.contents in html
         assert f"{PAGE}/export/{one.name}.xl.csv" in html
-        assert await file(program, f"{judged}/export/{one.name}")
+        assert await file(program, f"{answered_campaign}/export/{one.name}")
 
 
-@pytest.mark.parametrize("name", [*SCORE_METHODS, *TABLE_METHODS, *fitted_export_openers()])
-def test_every_method_table_and_file_is_explained_to_researchers(name):
-    assert f"`{name}`" in RESEARCHERS
+def test_every_method_table_and_file_is_explained_to_researchers(subtests):
+    for name in (*SCORE_METHODS, *TABLE_METHODS, *fitted_export_openers()):
+        with subtests.test(name=name):
+            assert f"`{name}`" in RESEARCHERS
 
 
 def test_no_two_files_and_no_two_sections_have_the_same_name():
@@ -126,7 +127,7 @@ def toys(monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("toys")
-async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(judged, researcher):
+async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(answered_campaign, researcher):
     whole = (await researcher.get(f"{PAGE}/analysis")).text
     assert f'<a href="{PAGE}/analysis/toys?">Show toys of a test</a>' in whole
     scores = await page(researcher, "/analysis/scores", one="last_score", other="elo")
@@ -138,25 +139,26 @@ async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(judged, res
 
 
 @pytest.mark.usefixtures("toys")
-async def test_a_new_method_and_a_new_table_are_in_the_api(judged, program):
-    offer = await got(program, f"{judged}/analysis")
+async def test_a_new_method_and_a_new_table_are_in_the_api(answered_campaign, program):
+    offer = await got(program, f"{answered_campaign}/analysis")
     assert (offer["scores"][-1]["name"], offer["tables"][-1]["section"]) == ("last_score", "toys")
-    scores = await got(program, f"{judged}/analysis/scores/last_score")
+    scores = await got(program, f"{answered_campaign}/analysis/scores/last_score")
     assert [row["score"] for row in scores["rows"]] == SCORED[-1]
-    table = await got(program, f"{judged}/analysis/tables/hits")
+    table = await got(program, f"{answered_campaign}/analysis/tables/hits")
     assert [row["top"] for row in table["rows"]] == [90, 70, 100]
 
 
 @pytest.mark.usefixtures("toys")
-async def test_a_new_method_and_a_new_table_are_in_the_exports(judged, program, researcher):
-    assert [float(row["last_score"]) for row in await file(program, f"{judged}/export/scores")] == SCORED[-1]
+async def test_a_new_method_and_a_new_table_are_in_the_exports(answered_campaign, program, researcher):
+    assert [float(row["last_score"]) for row in await file(program, f"{answered_campaign}/export/scores")] == SCORED[-1]
     assert [row["top"] for row in await file(researcher, f"{PAGE}/export/hits.csv")] == ["90.0", "70.0", "100.0"]
-    assert [row["seq"] for row in await file(program, f"{judged}/export/times")] == ["1", "2", "3"]
+    assert [row["seq"] for row in await file(program, f"{answered_campaign}/export/times")] == ["1", "2", "3"]
     assert "Every HIT with its highest score." in await page(researcher, "/export")
 
 
-async def test_a_new_method_and_a_new_table_are_in_the_command(judged, database_url):
-    offer, scores, table, export = outputs(
+@pytest.mark.slow
+async def test_a_new_method_and_a_new_table_are_in_the_command(answered_campaign, database_url):
+    offer, scores, table, export = command_outputs(
         database_url,
         "tests.analysis.toy",
         ["analyse", "outputs"],

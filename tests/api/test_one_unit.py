@@ -15,7 +15,7 @@ FETCH = {"X-Easel": "fetch"}
 SLIDERS = ("easl", "easl-aware", "ra", "trueskill")
 
 
-async def judged(engine, people=4, **settings):
+async def create_answered_campaign(engine, people=4, **settings):
     campaign = await running(engine, **{"items": 6, "judgments_per_item": 20, "items_per_hit": 3} | settings)
     design = settings.get("design", "slider")
     for person in range(people):
@@ -54,7 +54,7 @@ async def rows_of(program, campaign, what, format_="csv"):
 async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_programs(
     engine, researcher, program, law
 ):
-    campaign = await judged(engine, update_law=law)
+    campaign = await create_answered_campaign(engine, update_law=law)
     name = "mode" if law != "trueskill" else "mean"
     row = await row_on_the_page(researcher, campaign, 4)
     item = (await rows_of(program, campaign, "items"))["v4"]
@@ -92,7 +92,7 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
 
 
 async def test_the_program_that_reads_the_easl_file_finds_its_own_unit(engine, program):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     item = (await rows_of(program, campaign, "items"))["v4"]
     model = (await rows_of(program, campaign, "easl"))["v4"]
     assert 100 * float(model["mode"]) == pytest.approx(float(item["mode"]))
@@ -101,14 +101,14 @@ async def test_the_program_that_reads_the_easl_file_finds_its_own_unit(engine, p
 
 
 async def test_shares_are_per_cent_in_files_as_on_pages_and_columns_say_so(engine, researcher, program):
-    ranked = await judged(engine, design="ranking")
+    ranked = await create_answered_campaign(engine, design="ranking")
     item = (await rows_of(program, ranked, "items"))["v1"]
     assert float(item["mean_percent_beaten"]) > 50
     assert float(item["calibrated_low_95"]) <= float(item["mean_percent_beaten"])
     wins = (await program.get(f"{API}/campaigns/{ranked.slug}/analysis/scores/expected_wins")).json()
     assert wins["method"]["unit"] == "chance of beating another item, %"
     assert max(row["score"] for row in wins["rows"]) > 50
-    labelled = await judged(engine, design="categories", design_settings={"labels": ["a", "b"]})
+    labelled = await create_answered_campaign(engine, design="categories", design_settings={"labels": ["a", "b"]})
     row = await row_on_the_page(researcher, labelled, 1)
     item = (await rows_of(program, labelled, "items"))["v1"]
     assert row["Share"] == f"{float(item['label_percent']):.1f}"

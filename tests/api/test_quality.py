@@ -1,13 +1,13 @@
-"""What programs read of rules and checks."""
+"""Rules and checks in the API."""
 
 from tests.annotation.hits.campaigns import NOW, annotator, execute
-from tests.campaigns.drafts import launched
+from tests.campaigns.drafts import create_launched_campaign
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(6)) + "g1,to walk,gold,80\n"
 
 
 async def test_programs_read_findings_and_checks(app, program):
-    campaign = await launched(app.state.database, ITEMS)
+    campaign = await create_launched_campaign(app.state.database, ITEMS)
     await annotator(app.state.database, campaign)
     await execute(
         app.state.database,

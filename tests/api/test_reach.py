@@ -36,7 +36,7 @@ def design(request, monkeypatch):
 
 
 def values_for(asked: dict[str, Any], places: list[float]) -> list[float]:
-    """What a program gives that sees items at these places of 0 to 1, and reads what is asked for."""
+    """Return the answer of a program that sees items at these places of 0 to 1."""
     low, high = asked["lowest"], asked["highest"]
     if asked["kind"] == "order":
         ranked = (np.argsort(np.argsort([-place for place in places])) + 1.0).tolist()

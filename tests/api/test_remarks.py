@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.api.test_api import answer, hit_for, launched, refused
 
 REASONS = ["broken", "rude"]
@@ -32,9 +30,8 @@ async def test_a_program_says_what_its_annotators_say(program):
     assert len((await program.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("settings", "said", "code"),
-    [
+async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, subtests):
+    for settings, said, code in (
         ({"comment_on": "items"}, {"comment": "a"}, "remark_not_offered"),
         ({"comment_on": "HIT"}, {"comments": {"first": "a"}}, "remark_not_offered"),
         ({"flag_on": "items"}, {"flag": "rude"}, "remark_not_offered"),
@@ -43,14 +40,13 @@ async def test_a_program_says_what_its_annotators_say(program):
         ({}, {"flags": {"v99": "rude"}}, "scores_unknown"),
         ({}, {"comment": "a" * 501}, "invalid"),
         ({}, {"comment": "a\x00b"}, "invalid"),
-    ],
-)
-async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, settings, said, code):
-    address = await launched(program, **ASKING | settings)
-    hit = await hit_for(program, address)
-    asked = json.loads(json.dumps(said).replace('"first"', json.dumps(hit["items"][0]["id"])))
-    refused(await answer(program, hit, **asked), 422, code)
-    assert (await program.get(address)).json()["judgments_taken"] == 0
+    ):
+        with subtests.test(settings=settings, said=said, code=code):
+            address = await launched(program, **ASKING | settings)
+            hit = await hit_for(program, address)
+            asked = json.loads(json.dumps(said).replace('"first"', json.dumps(hit["items"][0]["id"])))
+            refused(await answer(program, hit, **asked), 422, code)
+            assert (await program.get(address)).json()["judgments_taken"] == 0
 
 
 async def test_a_campaign_that_asks_for_nothing_says_so(program):

@@ -1,8 +1,11 @@
 """The table of how often bands of experiments with people hold the truth, in small."""
 
 import numpy as np
+import pytest
 
 from benchmarks.bands_of_people import LOOKS, Looked, Row, line_of, looked
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_band_of_an_experiment_holds_its_figure_and_a_bootstrap_lies_below(monkeypatch):
@@ -14,9 +17,10 @@ def test_the_band_of_an_experiment_holds_its_figure_and_a_bootstrap_lies_below(m
 
 
 def test_a_line_counts_the_bands_that_hold_the_mean():
-    def one(figure, low):
+    def band(figure, low):
         return Looked(*(np.full(len(LOOKS), value) for value in (figure, 0.1, low, 0.9, 0.1, 0.2)))
 
     assert (
-        line_of(Row("ra", 6), [one(0.5, 0.4), one(0.7, 0.65)], 0) == "| ra | 6 | 1 | 0.600 | 0.100 | 0.100 | 50% | 0% |"
+        line_of(Row("ra", 6), [band(0.5, 0.4), band(0.7, 0.65)], 0)
+        == "| ra | 6 | 1 | 0.600 | 0.100 | 0.100 | 50% | 0% |"
     )

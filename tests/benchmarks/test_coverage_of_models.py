@@ -6,6 +6,8 @@ import pytest
 from benchmarks.coverage import CROWDS
 from benchmarks.coverage_of_models import INTERVALS, Case, one_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def in_small(monkeypatch):

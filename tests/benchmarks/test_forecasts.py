@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.forecasts import ITEMS, ROWS, Planned, line_of, planned, rows_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("row", ROWS[6:8], ids=lambda row: f"{row.goal} after {row.before}")
 def test_a_campaign_needs_about_what_was_planned(row):

@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.goal_looks import GOALS, known, seconds
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_every_goal_is_timed(goal):

@@ -8,6 +8,8 @@ import pytest
 from app.experiments.simulated_arms import share_on_right_side
 from benchmarks.goals import LOOKS, MLQE, Data, alike, course, met_at, real_scores, repeated, their_own, top
 
+pytestmark = pytest.mark.slow
+
 SIMULATED = Data("alike", partial(alike, 0.0))
 
 

@@ -11,6 +11,8 @@ from app.inference.systems import graded_response
 from app.inference.systems.graded_marginal import Prior
 from benchmarks.systems.graded_response_online import choose, expected_gain, fit, learn, start, update
 
+pytestmark = pytest.mark.slow
+
 mean = st.floats(-3, 3)
 logarithm = st.tuples(st.floats(-1.5, 1.5), st.floats(1e-3, 2))
 location = st.tuples(mean, st.floats(1e-4, 5))
@@ -24,7 +26,7 @@ def log_likelihood(point, outcome):
     return {1: -np.logaddexp(0, -z2), 0: tie, -1: -np.logaddexp(0, z1)}[outcome]
 
 
-def drawn(judgments, systems, judges, segments, *, seed):
+def draw_judgments(judgments, systems, judges, segments, *, seed):
     rng = np.random.default_rng(seed)
     theta, log_a = rng.normal(0, math.sqrt(2), systems), rng.normal(math.log(1.7), 0.6, judges)
     centre, width = rng.normal(0, 1.0, segments), rng.lognormal(0, 0.4, segments)
@@ -39,20 +41,21 @@ KNOWN = ((1.2, 0.1), (-0.4, 0.05), (0.3, 0.2), (0.2, 0.3))
 SURPRISING = ((2.0, 0.5), (-1.0, 0.3), (-0.5, 0.5), (1.0, 0.2))
 
 
-@pytest.mark.parametrize(("beliefs", "error"), [(FRESH, 0.05), (KNOWN, 0.01), (SURPRISING, 0.02)])
-@pytest.mark.parametrize("outcome", [-1, 0, 1])
-def test_update_has_the_moments_of_prior_times_likelihood(beliefs, error, outcome):
-    # A plain sum over a grid of all four, where the update integrates over three.
-    axes = [mean + math.sqrt(variance) * np.linspace(-5, 5, 27) for mean, variance in beliefs]
-    points = np.meshgrid(*axes, indexing="ij")
-    squares = sum((x - m) ** 2 / v for x, (m, v) in zip(points, beliefs, strict=True))
-    density = np.exp(log_likelihood(points, outcome) - squares / 2)
-    density /= density.sum()
-    theta, centre, log_width, log_a = beliefs
-    after = update(theta, centre, log_width, log_a, outcome)
-    for x, (_, prior), (mean, variance) in zip(points, beliefs, after, strict=True):
-        assert mean == pytest.approx(np.sum(density * x), abs=error * math.sqrt(prior))
-        assert variance == pytest.approx(np.sum(density * (x - mean) ** 2), rel=error)
+def test_update_has_the_moments_of_prior_times_likelihood(subtests):
+    for outcome in (-1, 0, 1):
+        for beliefs, error in ((FRESH, 0.05), (KNOWN, 0.01), (SURPRISING, 0.02)):
+            with subtests.test(outcome=outcome, beliefs=beliefs, error=error):
+                # A plain sum over a grid of all four, where the update integrates over three.
+                axes = [mean + math.sqrt(variance) * np.linspace(-5, 5, 27) for mean, variance in beliefs]
+                points = np.meshgrid(*axes, indexing="ij")
+                squares = sum((x - m) ** 2 / v for x, (m, v) in zip(points, beliefs, strict=True))
+                density = np.exp(log_likelihood(points, outcome) - squares / 2)
+                density /= density.sum()
+                theta, centre, log_width, log_a = beliefs
+                after = update(theta, centre, log_width, log_a, outcome)
+                for x, (_, prior), (mean, variance) in zip(points, beliefs, after, strict=True):
+                    assert mean == pytest.approx(np.sum(density * x), abs=error * math.sqrt(prior))
+                    assert variance == pytest.approx(np.sum(density * (x - mean) ** 2), rel=error)
 
 
 @settings(max_examples=100)
@@ -127,7 +130,7 @@ def test_unknown_outcome_is_refused():
 
 
 def test_replay_gives_the_same_bits_as_judging_live():
-    columns, *_ = drawn(400, 5, 4, 6, seed=1)
+    columns, *_ = draw_judgments(400, 5, 4, 6, seed=1)
     live = start(n_items=5, n_annotators=4, n_segments=6)
     for judgment in zip(*(column.tolist() for column in columns), strict=True):
         learn(live, *judgment)
@@ -138,7 +141,7 @@ def test_replay_gives_the_same_bits_as_judging_live():
 
 
 def test_online_scores_agree_with_the_batch_fit_and_the_truth():
-    columns, theta, log_a = drawn(4000, 10, 20, 20, seed=2)
+    columns, theta, log_a = draw_judgments(4000, 10, 20, 20, seed=2)
     online, batch = fit(*columns), graded_response.fit(*columns, with_errors=False)
     assert np.corrcoef(online.score, batch.score)[0, 1] > 0.99
     assert np.corrcoef(online.score, theta)[0, 1] > 0.99

@@ -11,6 +11,8 @@ from benchmarks.goals import Data
 from benchmarks.neyman import LOOKS, Look, Pair, course, met_at, simulated
 from benchmarks.systems.neyman import NEYMAN, gains, tally_of
 
+pytestmark = pytest.mark.slow
+
 NOISY, QUIET = [0.0, 1.0], [0.5, 0.5]
 
 

@@ -9,6 +9,8 @@ from app.simulation.annotators import POPULATIONS, Population
 from benchmarks.annotator_aware import MLQE
 from benchmarks.populations import fitted, looks, mlqe, simulated
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("languages", MLQE)
 def test_they_are_as_the_data_say(languages):

@@ -5,6 +5,8 @@ import pytest
 
 from benchmarks.stopping import CAP, CROWDS, ROWS, TRUTHS, ended, released
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.goal}, {row.rule}")
 def test_campaigns_end_and_are_right_or_not(row):

@@ -1,8 +1,11 @@
 """The table of what stopping by the scores of `easl-aware` is worth, in small."""
 
 import numpy as np
+import pytest
 
 from benchmarks.stopping_aware import ITEMS, WAYS, ended
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_campaign_ends_by_each_way_or_does_not():

@@ -11,8 +11,10 @@ from app.inference.systems.graded_marginal import Prior
 from benchmarks.systems import two_stage
 from benchmarks.systems.two_stage import fit
 
+pytestmark = pytest.mark.slow
 
-def drawn(judgments, systems, judges, segments, *, seed):
+
+def draw_judgments(judgments, systems, judges, segments, *, seed):
     rng = np.random.default_rng(seed)
     ability, bias, difficulty = rng.normal(0, 1.4, systems), rng.normal(0, 0.7, judges), rng.normal(0, 0.7, segments)
     quality = ability[:, None] + rng.normal(0, 0.5, (systems, segments))
@@ -33,7 +35,7 @@ def log_posterior(columns, *, ability, luck, difficulty, bias, thresholds):
 
 
 def test_fit_is_the_maximum_of_the_posterior_as_defined():
-    columns, *_ = drawn(60, 2, 2, 2, seed=1)
+    columns, *_ = draw_judgments(60, 2, 2, 2, seed=1)
     found = fit(*columns)
 
     def loss(point):
@@ -53,7 +55,7 @@ def test_fit_is_the_maximum_of_the_posterior_as_defined():
 
 
 def test_gradient_agrees_with_finite_differences():
-    columns, *_ = drawn(80, 3, 3, 4, seed=2)
+    columns, *_ = draw_judgments(80, 3, 3, 4, seed=2)
     review = two_stage.review_of(
         validate_baseline_judgments(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior()
     )
@@ -64,7 +66,7 @@ def test_gradient_agrees_with_finite_differences():
 
 
 def test_error_is_that_of_the_information_with_the_qualities_uncertain():
-    columns, *_ = drawn(60, 2, 2, 2, seed=1)
+    columns, *_ = draw_judgments(60, 2, 2, 2, seed=1)
     found = fit(*columns)
     luck = (found.quality.reshape(2, 2) - found.score[:, None]).ravel()
 
@@ -84,7 +86,7 @@ def test_error_is_that_of_the_information_with_the_qualities_uncertain():
 
 
 def test_known_parameters_are_recovered():
-    columns, ability, bias, difficulty = drawn(5000, 12, 20, 20, seed=4)
+    columns, ability, bias, difficulty = draw_judgments(5000, 12, 20, 20, seed=4)
     found = fit(*columns)
     assert np.corrcoef(found.score, ability)[0, 1] > 0.98
     assert np.corrcoef(found.bias, bias)[0, 1] > 0.9
@@ -118,7 +120,7 @@ def test_judgments_all_alike_are_refused():
 
 
 def test_fit_that_is_stopped_early_is_refused():
-    columns, *_ = drawn(100, 4, 4, 4, seed=5)
+    columns, *_ = draw_judgments(100, 4, 4, 4, seed=5)
     with pytest.raises(NotConverged, match="within 2 steps"):
         fit(*columns, most_iterations=2)
 

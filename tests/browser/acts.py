@@ -1,4 +1,4 @@
-"""What annotators do on a HIT page, and what they see there."""
+"""Acts of annotators on a HIT page, and what the page shows them."""
 
 import asyncio
 import json
@@ -35,22 +35,22 @@ def sliders(page: Page | Frame) -> Locator:
 async def open_hit(page: Page, address: str) -> None:
     """Arrive where a HIT is shown at once, as from Prolific; it is ready when this returns."""
     await page.goto(address)
-    await hit_shown(page)
+    await wait_for_hit(page)
 
 
 async def start_by_link(page: Page, link: str) -> None:
     """Arrive by link, where one presses a button first; the HIT is ready when this returns."""
     await page.goto(link)
     await page.get_by_role("button", name="Start").click()
-    await hit_shown(page)
+    await wait_for_hit(page)
 
 
-async def hit_shown(page: Page | Frame) -> None:
+async def wait_for_hit(page: Page | Frame) -> None:
     """Wait for the button that ends a HIT: all before it has come, and the script shows neither before both work."""
     await page.locator(SUBMIT).wait_for()
 
 
-async def becomes(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
+async def wait_for_value(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
     """Wait until `read` gives what is expected: what a person does shows a moment later."""
     latest = time.monotonic() + PATIENT_MS / 1000
     while (found := await read()) != expected and time.monotonic() < latest:  # noqa: ASYNC110  (the page changes it)
@@ -58,29 +58,29 @@ async def becomes(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
     assert found == expected
 
 
-async def texts(page: Page | Frame) -> list[str]:
-    await hit_shown(page)
+async def item_texts(page: Page | Frame) -> list[str]:
+    await wait_for_hit(page)
     return [text.strip() for text in await page.locator(".row .text").all_inner_texts()]
 
 
-async def see_ranks(page: Page | Frame, words: Sequence[str]) -> None:
+async def expect_ranks(page: Page | Frame, words: Sequence[str]) -> None:
     await expect(page.locator(".row .rank")).to_have_text(words)
 
 
-async def see_scores(page: Page | Frame, expected: Sequence[Any]) -> None:
+async def expect_scores(page: Page | Frame, expected: Sequence[Any]) -> None:
     """Wait until the rows show these scores, top to bottom; None for no thumb."""
-    await becomes(lambda: scores(page), list(expected))
+    await wait_for_value(lambda: entered_scores(page), list(expected))
 
 
-async def see_score(page: Page | Frame, row: int, expected: Any) -> None:
+async def expect_score(page: Page | Frame, row: int, expected: Any) -> None:
     async def shown() -> int | None:
-        return (await scores(page))[row]
+        return (await entered_scores(page))[row]
 
-    await becomes(shown, expected)
+    await wait_for_value(shown, expected)
 
 
-async def scores(page: Page | Frame) -> list[int | None]:
-    """What each row shows, top to bottom; None where there is no thumb."""
+async def entered_scores(page: Page | Frame) -> list[int | None]:
+    """Return the score that each row shows, top to bottom; None where there is no thumb."""
     shown: list[int | None] = await page.locator(".row").evaluate_all(SCORES)
     return shown
 
@@ -100,7 +100,7 @@ async def score_all(page: Page | Frame, values: Sequence[float]) -> None:
         await click_at(page, row, value)
 
 
-async def box_of(element: Locator) -> FloatRect:
+async def bounding_box(element: Locator) -> FloatRect:
     """Where an element is once nothing moves any more."""
     await element.evaluate(AT_REST)
     box = await element.bounding_box()
@@ -109,24 +109,24 @@ async def box_of(element: Locator) -> FloatRect:
 
 
 async def point_on_strip(page: Page, score: float) -> tuple[float, float]:
-    box = await box_of(page.locator(".strip > .rail"))
+    box = await bounding_box(page.locator(".strip > .rail"))
     return box["x"] + box["width"] * score / 100, box["y"] + box["height"] - 9
 
 
 async def grab(page: Page, selector: str) -> None:
-    box = await box_of(page.locator(selector))
+    box = await bounding_box(page.locator(selector))
     await page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     await page.mouse.down()
 
 
-async def submit(page: Page | Frame) -> None:
+async def press_submit(page: Page | Frame) -> None:
     """Submit and wait until this HIT is gone from the page."""
     form: ElementHandle | None = await page.locator("form.answer").element_handle()
     await page.locator(SUBMIT).click()
     await page.wait_for_function("form => !form.isConnected", arg=form)
 
 
-async def seen_at(page: Page, *widths: int) -> AsyncIterator[int]:
+async def each_width(page: Page, *widths: int) -> AsyncIterator[int]:
     """The same page as its window takes one width after the other."""
     for width in widths:
         await page.set_viewport_size({"width": width, "height": 900 if width > 500 else 844})
@@ -134,7 +134,7 @@ async def seen_at(page: Page, *widths: int) -> AsyncIterator[int]:
 
 
 async def violations(page: Page, *, colours: bool = True) -> str:
-    """What axe-core finds in light, and in dark of what is about colours; as text, empty when it finds nothing."""
+    """Return the findings of axe-core in light, and those about colours in dark, as text."""
     await page.wait_for_load_state()
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(Axe().axe_script)

@@ -4,12 +4,13 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urljoin
 
 import httpx
 import pytest
@@ -27,6 +28,7 @@ from app.database import tables
 from app.designs.campaign import Campaign
 from tests import chromium, servers
 from tests.browser.acts import MOMENT_MS, PATIENT_MS
+from tests.browser.plain_page import PlainPage
 
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
 CHROMIUM_SWITCHES = [
@@ -178,6 +180,27 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
     assert [visit.problems for visit in visits if visit.problems] == []
 
 
+@pytest_asyncio.fixture
+async def plain(origin: str) -> AsyncIterator[Callable[..., Any]]:
+    """Opens a page for a new person whose browser runs no scripts; with the `cookie`, for a researcher."""
+    async with AsyncExitStack() as stack:
+
+        async def open_page(address: str, cookie: Any = None, **headers: str) -> PlainPage:
+            client = httpx.AsyncClient(
+                headers={"accept": "text/html"} | headers,
+                follow_redirects=True,
+                verify=False,
+                timeout=PATIENT_MS / 1000,
+            )
+            page = PlainPage(await stack.enter_async_context(client))
+            if cookie:
+                client.cookies.set(cookie["name"], cookie["value"])
+            await page.goto(urljoin(origin, address))
+            return page
+
+        yield open_page
+
+
 @pytest_asyncio.fixture(scope="session")
 async def served(served_database_url: str) -> AsyncIterator[AsyncEngine]:
     """An engine on the database that the server uses."""
@@ -198,7 +221,7 @@ async def session(served: AsyncEngine) -> str:
 
 @pytest_asyncio.fixture
 async def cookie(served: AsyncEngine, session: str, origin: str) -> Any:
-    """What a browser keeps of it."""
+    """The cookie that a browser keeps of the session."""
     async with served.begin() as connection:
         return {
             "name": session_cookie_name(await load_or_create_installation_key(connection)),

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import login
 from app.designs.registry import DESIGNS
-from tests.browser.acts import seen_at, violations
+from tests.browser.acts import each_width, violations
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -441,12 +441,13 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     assert await violations(page) == ""
 
 
-async def test_a_plan_is_made_without_javascript(enter: Enter, task: Callable[..., Any]) -> None:
-    page = await enter(java_script_enabled=False)
+async def test_a_plan_is_made_without_javascript(
+    plain: Callable[..., Any], cookie: Any, task: Callable[..., Any]
+) -> None:
     draft = await task(launched=False, goal="intervals", goal_width=30, minutes_per_hit=2)
-    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
-    await page.get_by_role("button", name="Plan", exact=True).click()
-    await expect(page.get_by_text("by the clock, with 5 annotators at a time")).to_be_visible()
+    page = await plain(f"/admin/campaigns/{draft.row.slug}/plan", cookie)
+    assert await page.press("Plan") == []
+    assert "by the clock, with 5 annotators at a time" in page.text
 
 
 async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
@@ -603,7 +604,7 @@ async def nothing_to_object_to(page: Page, *addresses: str) -> None:
 
 async def nothing_at_any_width(page: Page, **options: Any) -> None:
     """On a desk's screen and on a phone's."""
-    async for width in seen_at(page, 1280, 390):
+    async for width in each_width(page, 1280, 390):
         assert await violations(page, **options) == "", (page.url, width)
         sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert await page.evaluate(sideways) == 0, (page.url, width)
@@ -726,8 +727,8 @@ async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     await expect(page.get_by_text("2 people have a link, 0 of them used.")).to_be_visible()
     await nothing_at_any_width(page)
     if folder := os.environ.get("EASEL_PICTURES"):
-        async for width in seen_at(page, 1280, 390):
+        async for width in each_width(page, 1280, 390):
             await page.screenshot(path=f"{folder}/people-{width}.png", full_page=True)
         await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
-        async for width in seen_at(page, 1280, 390):
+        async for width in each_width(page, 1280, 390):
             await page.screenshot(path=f"{folder}/share-{width}.png", full_page=True)

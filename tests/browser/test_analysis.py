@@ -10,7 +10,7 @@ from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.accounts import login
 from tests.annotation.hits.campaigns import annotator, hit_of, submit
-from tests.browser.acts import becomes, box_of, seen_at, violations
+from tests.browser.acts import bounding_box, each_width, violations, wait_for_value
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
 
@@ -18,7 +18,7 @@ PARTS = ["scores", "agreement", "annotators", "consistency", "labels"]
 
 
 @pytest_asyncio.fixture(scope="session")
-async def judged(served: Any, task: Any) -> Any:
+async def answered_campaign(served: Any, task: Any) -> Any:
     """A campaign of ten verbs that four annotators have scored; all tests look at the same one."""
     campaign = await task(judgments_per_item=4)
     for person in range(4):
@@ -53,8 +53,8 @@ async def all_there(page: Page) -> None:
     await expect(page.locator("[aria-busy]")).to_have_count(0)
 
 
-async def test_every_part_comes_by_itself_in_the_order_of_the_page(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_every_part_comes_by_itself_in_the_order_of_the_page(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     assert await page.locator(".part").evaluate_all("parts => parts.map((part) => part.id)") == PARTS
     await expect(page.locator("#scores .dot")).to_have_count(10)
     await expect(page.locator("#agreement circle").first).to_be_visible()
@@ -72,8 +72,10 @@ SUM_OF_SHIFTS = """
 
 @pytest.mark.parametrize("part", ["", "#consistency", "#labels"])
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_parts_come_without_moving_what_is_read(judged: Any, study: Any, width: int, part: str) -> None:
-    page = await study(judged, "/scores", whole=False, **looks(width))
+async def test_parts_come_without_moving_what_is_read(
+    answered_campaign: Any, study: Any, width: int, part: str
+) -> None:
+    page = await study(answered_campaign, "/scores", whole=False, **looks(width))
     await page.add_init_script(SUM_OF_SHIFTS)
 
     async def after_a_frame(route: Route) -> None:  # so that every part is drawn by itself, however fast they come
@@ -87,8 +89,8 @@ async def test_parts_come_without_moving_what_is_read(judged: Any, study: Any, w
     assert await page.evaluate("shifted") < 0.1
 
 
-async def test_the_page_stands_before_anything_is_estimated(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_the_page_stands_before_anything_is_estimated(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     ready = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -104,8 +106,8 @@ async def test_the_page_stands_before_anything_is_estimated(judged: Any, study: 
     await all_there(page)
 
 
-async def test_a_coefficient_is_a_line_that_says_more_when_asked(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_a_coefficient_is_a_line_that_says_more_when_asked(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     rows = page.locator("#agreement tbody tr:not(.group)")
     heights = await rows.evaluate_all("rows => rows.map((row) => row.offsetHeight)")
     assert len(heights) == 12
@@ -119,8 +121,8 @@ async def test_a_coefficient_is_a_line_that_says_more_when_asked(judged: Any, st
     assert await violations(page) == ""
 
 
-async def test_the_classes_chosen_are_those_of_agreement_too(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_the_classes_chosen_are_those_of_agreement_too(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     await page.evaluate("window.annotators = document.querySelector('#annotators')")
     await page.get_by_label("Divide the scale into").select_option("5")
     await page.get_by_role("button", name="Cut", exact=True).click()
@@ -131,8 +133,8 @@ async def test_the_classes_chosen_are_those_of_agreement_too(judged: Any, study:
     await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 2 classes")
 
 
-async def test_other_methods_change_the_scores_alone_and_the_address(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_other_methods_change_the_scores_alone_and_the_address(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     await page.evaluate("window.agreement = document.querySelector('#agreement')")
     await page.get_by_label("Method", exact=True).select_option("Mean")
     await page.get_by_label("beside", exact=True).select_option("Elo")
@@ -145,8 +147,8 @@ async def test_other_methods_change_the_scores_alone_and_the_address(judged: Any
     await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
 
 
-async def test_back_shows_what_was_shown_before(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_back_shows_what_was_shown_before(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     await page.get_by_label("Divide the scale into").select_option("3")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
@@ -156,8 +158,8 @@ async def test_back_shows_what_was_shown_before(judged: Any, study: Any) -> None
     await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
 
 
-async def test_a_press_on_a_head_sorts_and_keeps_the_focus(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_a_press_on_a_head_sorts_and_keeps_the_focus(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     head = page.locator("#scores-table thead").get_by_role("link", name="Item")
     await head.focus()
     await page.keyboard.press("Enter")
@@ -168,8 +170,8 @@ async def test_a_press_on_a_head_sorts_and_keeps_the_focus(judged: Any, study: A
     await expect(page.locator("#scores-table tbody th").first).to_have_text("run")
 
 
-async def test_choices_in_one_part_stay_when_another_changes(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_choices_in_one_part_stay_when_another_changes(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     await page.get_by_label("Divide the scale into").select_option("4")
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
@@ -183,8 +185,8 @@ async def test_choices_in_one_part_stay_when_another_changes(judged: Any, study:
     await expect(page.locator("#scores-table tbody th")).to_have_text(["abide"])
 
 
-async def test_the_dot_under_the_pointer_is_named(judged: Any, study: Any) -> None:
-    page = await study(judged, "/scores?one=mean&other=elo", whole=False)
+async def test_the_dot_under_the_pointer_is_named(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, "/scores?one=mean&other=elo", whole=False)
     readout = page.locator("#scores-readout")
     usual = await readout.inner_text()
     dot = page.locator("#scores .dot").first
@@ -199,8 +201,8 @@ async def test_the_dot_under_the_pointer_is_named(judged: Any, study: Any) -> No
     await expect(page.locator("#scores .near")).to_have_count(0)
 
 
-async def test_while_a_fit_runs_the_part_says_so(judged: Any, study: Any) -> None:
-    page = await study(judged, **looks(1280))  # without motion: axe waits until nothing moves
+async def test_while_a_fit_runs_the_part_says_so(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, **looks(1280))  # without motion: axe waits until nothing moves
     ready = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -219,8 +221,10 @@ async def test_while_a_fit_runs_the_part_says_so(judged: Any, study: Any) -> Non
     await expect(page.locator(".busy")).to_have_count(0)
 
 
-async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_again(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_again(
+    answered_campaign: Any, study: Any
+) -> None:
+    page = await study(answered_campaign)
     await page.route("**/analysis/labels*", lambda route: route.abort())
     await page.get_by_role("button", name="Cut", exact=True).click()
     await expect(page.locator("#labels").get_by_role("alert")).to_contain_text("The connection was lost.")
@@ -231,14 +235,14 @@ async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_
     await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
 
 
-async def test_a_refusal_is_shown_in_the_servers_words(judged: Any, study: Any) -> None:
-    page = await study(judged, "?one=nothing", whole=False)
+async def test_a_refusal_is_shown_in_the_servers_words(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, "?one=nothing", whole=False)
     await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing” here")
     await expect(page.locator("#agreement circle").first).to_be_visible()
 
 
-async def test_an_answer_that_is_late_changes_nothing(judged: Any, study: Any) -> None:
-    page = await study(judged)
+async def test_an_answer_that_is_late_changes_nothing(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
     late = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -256,16 +260,18 @@ async def test_an_answer_that_is_late_changes_nothing(judged: Any, study: Any) -
     await expect(page).to_have_url(re.compile(r"\?classes=4#labels$"))
 
 
-async def test_a_logged_out_page_goes_to_the_login(judged: Any, study: Any, served: Any, session: str) -> None:
-    page = await study(judged)
+async def test_a_logged_out_page_goes_to_the_login(
+    answered_campaign: Any, study: Any, served: Any, session: str
+) -> None:
+    page = await study(answered_campaign)
     async with served.begin() as connection:
         await login.end_session(connection, session)
     await page.get_by_role("button", name="Compare").click()
     await page.wait_for_url("**/login?next=**")
 
 
-async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -> None:
-    page = await study(judged, whole=False, java_script_enabled=False)
+async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, whole=False, java_script_enabled=False)
     await page.get_by_role("link", name="Show scores").click()
     await expect(page.locator(".dot")).to_have_count(10)
     await page.get_by_label("beside", exact=True).select_option("Elo")
@@ -281,32 +287,32 @@ async def test_without_javascript_each_part_is_a_page(judged: Any, study: Any) -
     await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
 
 
-async def test_the_names_of_the_parts_stand_on_a_line_each(judged: Any, study: Any) -> None:
-    page = await study(judged, whole=False, **looks(1280))
+async def test_the_names_of_the_parts_stand_on_a_line_each(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, whole=False, **looks(1280))
     lines = "links => links.map((link) => link.getClientRects().length + (link.offsetHeight > 40))"
     parts = page.get_by_role("navigation", name="Parts of the analysis").get_by_role("link")
-    async for width in seen_at(page, 1280, 390):
+    async for width in each_width(page, 1280, 390):
         assert await parts.evaluate_all(lines) == [1] * len(PARTS), width
 
 
-async def test_the_page_is_accessible_and_fits(judged: Any, study: Any) -> None:
-    page = await study(judged, **looks(1280))
-    async for width in seen_at(page, 1280, 390):
+async def test_the_page_is_accessible_and_fits(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, **looks(1280))
+    async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
 
 
-async def test_on_a_phone_a_wide_table_says_that_it_goes_on(judged: Any, study: Any) -> None:
-    page = await study(judged, **looks(390))
+async def test_on_a_phone_a_wide_table_says_that_it_goes_on(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign, **looks(390))
     rows = page.locator("#annotators-rows")
     assert await rows.evaluate("rows => rows.scrollWidth > rows.clientWidth")
     assert "local" in await rows.evaluate("rows => getComputedStyle(rows).backgroundAttachment")
     name = rows.locator("tbody th").first
-    before = (await box_of(name))["x"]
+    before = (await bounding_box(name))["x"]
     await rows.focus()
     await page.keyboard.press("ArrowRight")
-    await becomes(lambda: rows.evaluate("rows => rows.scrollLeft > 0"), True)
-    assert (await box_of(name))["x"] == before
+    await wait_for_value(lambda: rows.evaluate("rows => rows.scrollLeft > 0"), True)
+    assert (await bounding_box(name))["x"] == before
     heights = await page.locator(".scroll thead").evaluate_all("heads => heads.map((head) => head.offsetHeight)")
     assert max(heights) <= 5 * 18
 
@@ -323,7 +329,7 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
     rows = await page.locator("#consistency-rows tbody tr").all()
     assert rows
     for row in rows:
-        number, of = [await box_of(row.locator(cell)) for cell in (".figure:not(.score)", ".of")]
+        number, of = [await bounding_box(row.locator(cell)) for cell in (".figure:not(.score)", ".of")]
         assert number["y"] == of["y"]
         assert 0 <= of["x"] - number["x"] - number["width"] < 8
 
@@ -349,25 +355,25 @@ async def test_measures_are_drawn_on_lines_of_one_length_that_say_where_they_end
     for row in await rows.filter(has=page.locator(".forest svg")).all():
         share = (await row.locator("th").inner_text()).startswith("Same")
         assert await row.locator(".end:visible").all_inner_texts() == (["0", "1"] if share else ["−1", "1"])
-        end, count = [await box_of(row.locator(part)) for part in (".end:last-child", ".figure:not(.score)")]
+        end, count = [await bounding_box(row.locator(part)) for part in (".end:last-child", ".figure:not(.score)")]
         assert end["x"] + end["width"] <= count["x"]
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-async def test_words_of_pictures_stay_inside_and_apart(judged: Any, study: Any, width: int) -> None:
-    page = await study(judged, "?one=easl-aware&other=thurstone", **looks(width))
+async def test_words_of_pictures_stay_inside_and_apart(answered_campaign: Any, study: Any, width: int) -> None:
+    page = await study(answered_campaign, "?one=easl-aware&other=thurstone", **looks(width))
     assert await page.locator("#annotators .dot-label:visible").count() > 0
     for part in ("scores", "annotators"):
         figure = page.locator(f"#{part} .drawing")
-        edges = await box_of(figure)
-        words = [await box_of(text) for text in await figure.locator("text:visible").all()]
+        edges = await bounding_box(figure)
+        words = [await bounding_box(text) for text in await figure.locator("text:visible").all()]
         for box in words:
             assert box["x"] >= edges["x"] - 1
             assert box["x"] + box["width"] <= min(edges["x"] + edges["width"] + 8, width)
             assert edges["y"] - 8 <= box["y"]
             assert box["y"] + box["height"] <= edges["y"] + edges["height"]
         assert not any(covers(one, other) for i, one in enumerate(words) for other in words[:i])
-    ticks = [await box_of(text) for text in await page.locator(".compact thead .forest text:visible").all()]
+    ticks = [await bounding_box(text) for text in await page.locator(".compact thead .forest text:visible").all()]
     assert not any(covers(one, other) for i, one in enumerate(ticks) for other in ticks[:i])
 
 

@@ -1,4 +1,4 @@
-"""What holds for every annotator's page: accessible, light, still, self-contained, and silent about estimates."""
+"""Promises of every annotator's page: accessible, light, still, self-contained, and silent about estimates."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,15 +12,15 @@ from playwright.async_api import Page, Route, expect
 from tests.browser.acts import (
     SUBMIT,
     click_at,
+    each_width,
+    expect_scores,
     grab,
-    hit_shown,
     open_hit,
     point_on_strip,
+    press_submit,
     score_all,
-    see_scores,
-    seen_at,
-    submit,
     violations,
+    wait_for_hit,
 )
 
 LIGHTEST_BYTES = 100_000
@@ -61,7 +61,7 @@ async def phone(visit: Any) -> Page:
 
 async def is_good(page: Page) -> None:
     """On a desk's screen and on a phone's, axe finds nothing and nothing sticks out."""
-    async for width in seen_at(page, 1280, 390):
+    async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width
         assert await page.evaluate(FITS), width
 
@@ -71,7 +71,7 @@ async def test_scoring_is_accessible(phone: Page, task: Any) -> None:
     await phone.goto(campaign.link)
     await is_good(phone)
     await phone.get_by_role("button", name="Start").click()
-    await hit_shown(phone)
+    await wait_for_hit(phone)
     await is_good(phone)
     await score_all(phone, [71, 93, 17])
     await phone.keyboard.press("?")
@@ -98,7 +98,7 @@ async def test_pages_without_a_hit_are_accessible(phone: Page, task: Any, crowd:
     await is_good(phone)
     await phone.goto(campaign.prolific())
     await score_all(phone, [71, 93])
-    await submit(phone)
+    await press_submit(phone)
     await is_good(phone)
     await phone.goto((await task(launched=False)).prolific())
     await is_good(phone)
@@ -164,7 +164,7 @@ async def test_sliders_show_when_they_work_also_on_a_slow_connection(page: Page,
     go_on.set()
     await expect(page.locator(".row .hint:visible")).to_have_count(5)
     await click_at(page, 0, 30)
-    await see_scores(page, [30, None, None, None, None])
+    await expect_scores(page, [30, None, None, None, None])
 
 
 async def test_page_script_and_style_are_light_and_come_from_here_alone(task: Any, visit: Any, origin: str) -> None:
@@ -178,7 +178,7 @@ async def test_page_script_and_style_are_light_and_come_from_here_alone(task: An
     assert names == {"easel.css", "scripted.js", "hit.js", "designs/slider.js", *parts}
     assert 10_000 < sum(loaded.values()) < LIGHTEST_BYTES
     await score_all(opened.page, range(10))
-    await submit(opened.page)
+    await press_submit(opened.page)
     assert [url for url in opened.requested if not url.startswith((origin, "data:"))] == []
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, open_hit, violations
+from tests.browser.acts import open_hit, violations, wait_for_hit
 
 
 async def test_the_baseline_is_in_every_hit_and_not_marked(task: Any, visit: Any) -> None:
@@ -15,7 +15,7 @@ async def test_the_baseline_is_in_every_hit_and_not_marked(task: Any, visit: Any
     await open_hit(page, campaign.prolific())
     others = set()
     for done in (1, 2):
-        await hit_shown(page)
+        await wait_for_hit(page)
         texts = {text.strip() for text in await page.locator(".side .text").all_inner_texts()}
         others |= texts - {"run"}
         assert "run" in texts
@@ -30,12 +30,10 @@ async def test_the_baseline_is_in_every_hit_and_not_marked(task: Any, visit: Any
     assert [len(response.items) for response in await campaign.responses()] == [2, 2]
 
 
-async def test_a_finger_without_scripts_answers_it_too(task: Any, visit: Any) -> None:
+async def test_it_is_answered_without_scripts_too(task: Any, plain: Any) -> None:
     campaign = await task(texts=["abide", "run"], design="baseline", design_settings={"baseline": "0"})
-    phone = {"width": 390, "height": 720}
-    page = (await visit(java_script_enabled=False, viewport=phone, has_touch=True, is_mobile=True)).page
-    await page.goto(campaign.prolific())
-    await page.get_by_role("radio", name="about equal").tap()
-    await page.get_by_role("button", name="Submit").tap()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    page = await plain(campaign.prolific())
+    page.check("about equal")
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     assert [response.values for response in await campaign.responses()] == [[1.0, 1.0]]

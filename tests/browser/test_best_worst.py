@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.acts import open_hit, submit, texts, violations
+from tests.browser.acts import item_texts, open_hit, press_submit, violations
 
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 ASKED = {"design": "best_worst", "question": "How often are these verbs used?"}
@@ -24,7 +24,7 @@ async def test_by_mouse_a_choice_moves_the_other_one_away(task: Any, visit: Any)
     campaign = await task(texts=["go", "abide", "run", "hum"], **ASKED)
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    items = await texts(page)
+    items = await item_texts(page)
     status = page.locator(".status .message")
     await expect(status).to_have_text("Still to choose: most and least")
     assert await violations(page) == ""
@@ -39,7 +39,7 @@ async def test_by_mouse_a_choice_moves_the_other_one_away(task: Any, visit: Any)
     assert await campaign.draft_saved()
     await page.evaluate("sessionStorage.clear()")
     await expect(page.locator(".primary")).to_have_attribute("aria-disabled", "false")
-    await submit(page)
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert await campaign.scores() == [places(items[0], items[2], items)]
     told = dict(zip(response.items, response.input_kinds, strict=True))
@@ -50,7 +50,7 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     campaign = await task(**ASKED, judgments_per_item=2)
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    first = await texts(page)
+    first = await item_texts(page)
     for key in (
         "b",
         "Shift+D",
@@ -65,7 +65,7 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     await expect(page.get_by_text("this one is least")).to_be_visible()
     await page.keyboard.press("Control+Enter")
     await expect(page.locator(".progress")).to_have_text("1 set done")
-    second = await texts(page)
+    second = await item_texts(page)
     await page.keyboard.press("Tab")
     for key in ("Space", "Tab", "ArrowUp"):
         await page.keyboard.press(key)
@@ -78,33 +78,32 @@ async def test_by_touch_and_of_two_items_one_choice_is_both(task: Any, visit: An
     campaign = await task(texts=["go", "abide"], items_per_hit=4, **ASKED)
     page = (await visit(**PHONE)).page
     await open_hit(page, campaign.prolific())
-    items = await texts(page)
+    items = await item_texts(page)
     assert await violations(page) == ""
     box = await choice(page, "least", items[0]).locator("xpath=..").bounding_box()
     assert box
     assert min(box["width"], box["height"]) >= 44
     await choice(page, "least", items[0]).tap()
     await expect(choice(page, "most", items[1])).to_be_checked()
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [places(items[1], items[0], items)]
 
 
-async def test_without_scripts_the_same_item_for_both_is_refused_and_kept(task: Any, visit: Any) -> None:
+async def test_without_scripts_the_same_item_for_both_is_refused_and_kept(task: Any, plain: Any) -> None:
     campaign = await task(texts=["go", "abide", "run", "hum"], **ASKED)
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.prolific())
-    items = await texts(page)
-    assert await names_of_choices(page) == 8
+    page = await plain(campaign.prolific())
+    items = page.texts("text")
+    assert len({page.name_of(one) for one in page.all("input", type="radio")}) == 8
     for name in ("most", "least"):
-        await choice(page, name, items[1]).check()
-    await page.get_by_role("button", name="Submit").click()
-    words = "Choose one item as “most” and another one as “least”. What you entered is kept."
-    await expect(page.get_by_role("alert")).to_have_text(words)
+        page.check(f"{name} {items[1]}")
+    assert await page.press("Submit") == []
+    (alert,) = page.all(role="alert")
+    assert alert.text == "Choose one item as “most” and another one as “least”. What you entered is kept."
     assert await campaign.responses() == []
-    await expect(choice(page, "most", items[1])).to_be_checked()
-    await choice(page, "least", items[3]).check()
-    await page.get_by_role("button", name="Submit").click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    assert "checked" in page.control(f"most {items[1]}").attributes
+    page.check(f"least {items[3]}")
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     assert await campaign.scores() == [places(items[1], items[3], items)]
 
 

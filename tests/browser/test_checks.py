@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, sliders, submit, violations
-from tests.campaigns.drafts import VERBS, draft, import_items, launched
+from tests.browser.acts import press_submit, sliders, violations, wait_for_hit
+from tests.campaigns.drafts import VERBS, create_draft, create_launched_campaign, import_items
 
 RATED = {"design": "rating", "items_per_hit": 1, "checks_percent": 50, "judgments_per_item": 50}
 
@@ -14,7 +14,7 @@ RATED = {"design": "rating", "items_per_hit": 1, "checks_percent": 50, "judgment
 async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
     served: Any, visit: Any, origin: str, cookie: Any
 ) -> None:
-    campaign = await draft(served, checks_percent=20)
+    campaign = await create_draft(served, checks_percent=20)
     await import_items(served, campaign, VERBS)
     page = (await visit(java_script_enabled=False, viewport={"width": 390, "height": 900})).page
     await page.context.add_cookies([cookie])
@@ -40,15 +40,15 @@ async def test_after_a_gold_item_people_read_what_was_expected_in_their_language
     served: Any, visit: Any, origin: str, *, language: str, wide: int
 ) -> None:
     gold = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(30)) + "g1,to walk,gold,90\n"
-    campaign = await launched(served, gold, gold_feedback=True, language=language, **RATED)
+    campaign = await create_launched_campaign(served, gold, gold_feedback=True, language=language, **RATED)
     page = (await visit(viewport={"width": wide, "height": 800})).page
     await page.goto(f"{origin}/link/{campaign.link_key}")
     await page.locator("form.start button.primary").click()
     told = page.locator(".told")
     for _ in range(40):
-        await hit_shown(page)
+        await wait_for_hit(page)
         await sliders(page).press("ArrowLeft")
-        await submit(page)
+        await press_submit(page)
         if await told.count():
             break
     await expect(told).to_contain_text("to walk")

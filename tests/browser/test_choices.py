@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, submit, violations
+from tests.browser.acts import press_submit, violations, wait_for_hit
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TEXTS = ["abide", "run", "accrue", "accuse"]
@@ -22,10 +22,10 @@ async def categories(task, labels, **settings):
     return await task(**chosen | settings)
 
 
-async def at(visit, campaign, **options):
+async def open_page(visit, campaign, **options):
     page = (await visit(**options)).page
     await page.goto(campaign.prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     return page
 
 
@@ -39,7 +39,7 @@ async def texts(page):
 
 async def test_points_are_chosen_by_mouse_and_kept_as_a_draft(task, visit):
     campaign = await ordinal(task)
-    page = await at(visit, campaign)
+    page = await open_page(visit, campaign)
     await expect(page.locator(".names")).to_have_text("never 1 2 sometimes 3 4 always 5", use_inner_text=True)
     await row(page, "run").get_by_label("sometimes").click()
     await expect(page.locator(".status .message")).to_have_text("3 left")
@@ -52,7 +52,7 @@ async def test_points_are_chosen_by_mouse_and_kept_as_a_draft(task, visit):
     for text, point in (("abide", "never"), ("accrue", "2"), ("accuse", "always"), ("run", "4")):
         await row(page, text).get_by_label(point, exact=True).click()
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [{"abide": 0.0, "run": 3.0, "accrue": 1.0, "accuse": 4.0}]
     (response,) = await campaign.responses()
     assert set(response.input_kinds) == {"mouse"}
@@ -60,7 +60,7 @@ async def test_points_are_chosen_by_mouse_and_kept_as_a_draft(task, visit):
 
 async def test_points_are_chosen_by_keys_which_go_on_to_the_next_row(task, visit):
     campaign = await ordinal(task)
-    page = await at(visit, campaign)
+    page = await open_page(visit, campaign)
     shown = await texts(page)
     await page.keyboard.press("3")
     await expect(row(page, shown[1]).locator("input").first).to_be_focused()
@@ -86,7 +86,7 @@ async def test_points_are_chosen_by_keys_which_go_on_to_the_next_row(task, visit
 
 async def test_on_a_phone_each_point_has_its_label_beside_it(task, visit):
     campaign = await ordinal(task)
-    page = await at(visit, campaign, **PHONE)
+    page = await open_page(visit, campaign, **PHONE)
     await expect(page.locator(".names")).to_be_hidden()
     for text in await texts(page):
         label = row(page, text).get_by_text("sometimes")
@@ -102,27 +102,25 @@ async def test_on_a_phone_each_point_has_its_label_beside_it(task, visit):
     assert (await campaign.responses())[0].scores == [2.0] * 4
 
 
-async def test_both_work_without_javascript(task, visit):
+async def test_both_work_without_javascript(task, plain):
     scale, senses = await ordinal(task), await categories(task, LANGUAGES, items_per_hit=2)
-    page = await at(visit, scale, java_script_enabled=False, viewport={"width": 320, "height": 640})
+    page = await plain(scale.prolific())
     for text, point in zip(TEXTS, ("always", "4", "sometimes", "never"), strict=True):
-        await row(page, text).get_by_label(point, exact=True).check()
-    await page.get_by_role("button", name="Submit").click()
+        page.check(point, page.group(text))
+    assert await page.press("Submit") == []
     assert await scale.scores() == [dict(zip(TEXTS, [4.0, 3.0, 2.0, 0.0], strict=True))]
-    page = await at(visit, senses, java_script_enabled=False)
-    await expect(page.get_by_role("searchbox")).to_have_count(0)
-    await row(page, "abide").get_by_label("Czech").check()
-    await page.get_by_role("button", name="Submit").click()
-    assert await senses.responses() == []  # the browser asks for the other
-    await row(page, "run").get_by_label("Danish").check()
-    await page.get_by_role("button", name="Submit").click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+    page = await plain(senses.prolific())
+    page.check("Czech", page.group("abide"))
+    assert len(await page.press("Submit")) == 1  # the browser asks for the other
+    page.check("Danish", page.group("run"))
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     assert await senses.scores() == [{"abide": 2.0, "run": 3.0}]
 
 
 async def test_a_label_is_chosen_by_its_letter_and_can_be_changed_until_it_is_sent(task, visit):
     campaign = await categories(task, SENSES)
-    page = await at(visit, campaign)
+    page = await open_page(visit, campaign)
     (first,) = await texts(page)
     await expect(row(page, first).get_by_text("sloping land beside a river")).to_be_visible()
     await expect(page.get_by_role("searchbox")).to_have_count(0)
@@ -136,13 +134,13 @@ async def test_a_label_is_chosen_by_its_letter_and_can_be_changed_until_it_is_se
     await expect(page.locator(".progress")).to_have_text("1 set done")
     (second,) = await texts(page)
     await row(page, second).get_by_text("a financial institution").click()
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [{first: 2.0}, {second: 0.0}]
 
 
 async def test_many_labels_are_searched_by_their_words(task, visit):
     campaign = await categories(task, LANGUAGES, items_per_hit=2)
-    page = await at(visit, campaign)
+    page = await open_page(visit, campaign)
     one, other = await texts(page)
     await page.keyboard.press("/")
     await page.keyboard.type("FRANCAIS")  # as it is typed without an accent
@@ -168,7 +166,7 @@ async def test_many_labels_are_searched_by_their_words(task, visit):
 
 async def test_a_label_is_tapped_on_a_phone_and_letters_are_not_shown(task, visit):
     campaign = await categories(task, LANGUAGES)
-    page = await at(visit, campaign, **PHONE)
+    page = await open_page(visit, campaign, **PHONE)
     (text,) = await texts(page)
     await page.get_by_role("searchbox").fill("suomi")
     await row(page, text).get_by_text("Finnish").tap()
@@ -176,7 +174,7 @@ async def test_a_label_is_tapped_on_a_phone_and_letters_are_not_shown(task, visi
     await expect(page.locator(".option kbd").first).to_be_hidden()
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert (response.scores, response.input_kinds) == ([6.0], ["touch"])
 
@@ -186,10 +184,10 @@ async def test_a_campaign_of_labels_is_watched_without_a_word_of_points(task, vi
     watcher = (await visit()).page
     await watcher.context.add_cookies([cookie])
     await watcher.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}")
-    page = await at(visit, campaign)
+    page = await open_page(visit, campaign)
     (text,) = await texts(page)
     await page.keyboard.press("b")
-    await submit(page)
+    await press_submit(page)
     await expect(watcher.locator("[data-counts=classes] tr").nth(1)).to_have_text("shore 1", use_inner_text=True)
     await expect(watcher.get_by_role("row", name=text).get_by_text("shore")).to_be_visible()
     await watcher.get_by_role("link", name=text).click()

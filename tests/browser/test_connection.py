@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Request, Route, expect
 
-from tests.browser.acts import SUBMIT, click_at, hit_shown, score_all, see_scores, sliders, start_by_link, submit, texts
+from tests.browser.acts import (
+    SUBMIT,
+    click_at,
+    expect_scores,
+    item_texts,
+    press_submit,
+    score_all,
+    sliders,
+    start_by_link,
+    wait_for_hit,
+)
 
 KEPT = "Your answer is kept and will be sent."
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -47,14 +57,14 @@ async def cut(page: Page, *, after_arrival: bool) -> list[str]:
 
 @pytest.mark.parametrize("after_arrival", [False, True])
 async def test_a_connection_lost_in_mid_submit_costs_nothing(page: Page, campaign: Any, after_arrival: bool) -> None:
-    order = await texts(page)
+    order = await item_texts(page)
     sent = await cut(page, after_arrival=after_arrival)
     await score_all(page, [71, 93, 17, 4, 41])
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text(f"Not connected. {KEPT}")
     await expect(page.locator(".status")).to_have_class("status problem warning")  # it passes by itself: no error
     assert len(await campaign.responses()) == int(after_arrival)
-    await see_scores(page, [71, 93, 17, 4, 41])
+    await expect_scores(page, [71, 93, 17, 4, 41])
     await page.unroute_all()
     await page.get_by_role("button", name="Try now").click()
     await expect(page.locator(".progress")).to_have_text("1 set done")
@@ -103,7 +113,7 @@ async def test_an_answer_that_is_being_sent_cannot_be_changed(page: Page, campai
     await sliders(page).nth(1).press("Home")
     await page.get_by_label("Raise c by 1").click()
     await sliders(page).nth(3).fill("99")
-    await see_scores(page, [71, 93, 17, 4, 41])
+    await expect_scores(page, [71, 93, 17, 4, 41])
 
 
 async def test_a_double_click_on_submit_counts_once(page: Page, campaign: Any) -> None:
@@ -123,14 +133,14 @@ async def test_a_refused_answer_says_why_and_can_be_corrected(page: Page, campai
         "This page's link is damaged. Answers you submitted are safe."
     )
     await expect(page.locator(".status")).to_have_class("status problem")
-    await see_scores(page, [71, 93, 17, 4, 41])
+    await expect_scores(page, [71, 93, 17, 4, 41])
     await token.evaluate("(field, token) => { field.value = token; }", good)
-    await submit(page)
+    await press_submit(page)
     assert len(await campaign.responses()) == 1
 
 
 async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, campaign: Any) -> None:
-    order = await texts(page)
+    order = await item_texts(page)
     await score_all(page, [71, 93, 17])
     async with page.expect_response(lambda response: response.request.method == "PUT") as saved:
         await page.clock.fast_forward(600)
@@ -138,13 +148,13 @@ async def test_a_reload_returns_the_same_hit_with_what_was_entered(page: Page, c
     draft = await campaign.draft()
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
-    await hit_shown(page)
-    assert await texts(page) == order
-    await see_scores(page, [71, 93, 17, None, None])
+    await wait_for_hit(page)
+    assert await item_texts(page) == order
+    await expect_scores(page, [71, 93, 17, None, None])
     await click_at(page, 0, 20)
     await click_at(page, 3, 30)
     await click_at(page, 4, 40)
-    await submit(page)
+    await press_submit(page)
     response, *_ = await campaign.responses()
     assert response.changes == [2, 1, 1, 1, 1]
     assert response.first_touch_ms[0] == draft["00"]["first_touch_ms"]
@@ -154,8 +164,8 @@ async def test_a_reload_without_a_saved_draft_finds_it_in_the_tab(page: Page) ->
     await page.route("**/link/**", lambda route: route.abort() if route.request.method == "PUT" else route.fallback())
     await score_all(page, [71, 93, 17])
     await page.reload()
-    await hit_shown(page)
-    await see_scores(page, [71, 93, 17, None, None])
+    await wait_for_hit(page)
+    await expect_scores(page, [71, 93, 17, None, None])
 
 
 async def test_a_draft_that_an_earlier_version_left_in_the_tab_is_shown_at_its_items(page: Page, campaign: Any) -> None:
@@ -164,7 +174,7 @@ async def test_a_draft_that_an_earlier_version_left_in_the_tab_is_shown_at_its_i
     draft = json.dumps({str(item): {"score": 10 * k, **entry} for k, item in enumerate(hit.items[:4])})
     await page.evaluate("([key, draft]) => sessionStorage.setItem(key, draft)", [f"easel:{hit.id}", draft])
     await page.reload()
-    await see_scores(page, [0, 10, 20, 30, None])
+    await expect_scores(page, [0, 10, 20, 30, None])
     assert await page.evaluate("key => sessionStorage.getItem(key)", f"easel:{hit.id}") is None
 
 
@@ -172,9 +182,9 @@ async def test_a_page_works_where_storage_is_blocked(page: Page) -> None:
     blocked = "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('blocked'); }})"
     await page.add_init_script(blocked)
     await page.reload()
-    await hit_shown(page)
+    await wait_for_hit(page)
     await score_all(page, [71, 93, 17, 4, 41])
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator(".progress")).to_have_text("1 set done")
 
 
@@ -186,13 +196,13 @@ async def test_leaving_the_page_saves_the_draft(page: Page, campaign: Any, visit
     assert {entry["input_kind"] for entry in draft.values()} == {"mouse"}
     elsewhere = (await visit()).page
     await elsewhere.goto(address)
-    await see_scores(elsewhere, [71, 93, None, None, None])
+    await expect_scores(elsewhere, [71, 93, None, None, None])
 
 
 async def test_a_newer_token_is_kept_in_the_address(page: Page) -> None:
     before = page.url
     await score_all(page, [71, 93, 17, 4, 41])
-    await submit(page)
+    await press_submit(page)
     token = await page.locator("form.answer input[name=token]").input_value()
     await expect(page).to_have_url(f"{before.split('?')[0]}?t={token}")
 
@@ -205,8 +215,8 @@ async def test_an_answer_that_others_gave_meanwhile_is_refused_kindly(page: Page
     await campaign.expire_leases()
     await start_by_link(quick, campaign.link)
     await score_all(quick, [4, 5, 6])
-    await submit(quick)
-    await submit(late)
+    await press_submit(quick)
+    await press_submit(late)
     await expect(late.get_by_role("alert")).to_contain_text("they are no longer yours to answer")
     await expect(late.get_by_role("heading", name="All done")).to_be_visible()
     assert len(await campaign.responses()) == 1
@@ -224,7 +234,7 @@ async def test_who_has_to_wait_gets_the_next_free_hit_by_itself(page: Page, task
     await expect(page.locator("#announcer")).to_have_text("Nothing yet.")
     await campaign.expire_leases()
     await page.clock.fast_forward(10_000)
-    await hit_shown(page)
+    await wait_for_hit(page)
     await expect(page.locator("#question")).to_be_focused()
 
 
@@ -234,7 +244,7 @@ async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: 
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
     await expect(page.get_by_role("heading", name="Please try again in a minute")).to_be_visible()
-    await expect(page.locator("html.started")).to_be_attached()  # before, the link loads the page anew
+    await expect(page.locator("html.started")).to_be_attached()  # before, the link loads the page again
     await page.clock.resume()
     await page.context.set_offline(offline=True)
     await page.get_by_role("link", name="Look again now").click()
@@ -252,7 +262,7 @@ async def test_someone_who_waits_without_a_connection_is_told(page: Page, task: 
 async def test_each_reason_for_no_hit_has_its_own_words(page: Page, campaign: Any, change: str, heading: str) -> None:
     await score_all(page, [71, 93, 17, 4, 41])
     await campaign.set(change)
-    await submit(page)
+    await press_submit(page)
     await expect(page.get_by_role("heading", name=heading)).to_be_focused()
 
 
@@ -260,7 +270,7 @@ async def test_who_has_seen_everything_is_told_that_nothing_is_left_for_them(pag
     campaign = await task(texts=["abide", "run"], items_per_hit=2, judgments_per_item=2, repeat_items=False)
     await start_by_link(page, campaign.link)
     await score_all(page, [1, 2])
-    await submit(page)
+    await press_submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
     await expect(page.get_by_text("You answered 1 set.")).to_be_visible()
 

@@ -11,7 +11,7 @@ from playwright.async_api import expect
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.imports import items
-from tests.browser.acts import score_all, start_by_link, submit, violations
+from tests.browser.acts import press_submit, score_all, start_by_link, violations
 from tests.browser.conftest import Task
 from tests.designs.hostile import HOSTILE
 from tests.media.files import packed, png, table, wav
@@ -69,22 +69,21 @@ async def test_images_are_seen_and_one_that_is_broken_is_reported_with_the_keybo
     await expect(page.get_by_text("Reported, thank you.").first).to_be_visible()
     (report,) = await campaign.rows("SELECT item FROM media_reports WHERE campaign_id = :campaign")
     assert report.item == 4
-    await submit(page)
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert len(response.scores) == 5
 
 
-async def test_without_a_script_enter_submits_and_does_not_report(files, visit):
+async def test_without_a_script_enter_submits_and_does_not_report(files, plain):
     campaign = await files({f"{k}.png": png() for k in range(5)}, content="image")
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.link)
-    await page.get_by_role("button", name="Start").click()
-    for row in range(5):
-        await page.locator(".row input").nth(row).fill(str(10 * row))
-    await page.locator(".broken button").first.click()
-    await expect(page.get_by_text("Thank you, that is reported.")).to_be_visible()
-    await page.locator(".row input").last.press("Enter")
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    page = await plain(campaign.link)
+    await page.press("Start")
+    for row, field in enumerate(page.numbers()):
+        page.fill(field, str(10 * row))
+    await page.press("Tell the researcher that this does not load")
+    assert "Thank you, that is reported." in page.text
+    await page.enter(page.numbers()[-1])
+    assert page.texts("progress") == ["1 set done"]
     assert len(await campaign.rows("SELECT 1 FROM media_reports WHERE campaign_id = :campaign")) == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from app.designs.registry import DESIGNS
-from tests.browser.acts import SUBMIT, box_of, click_rail, hit_shown, submit, violations
+from tests.browser.acts import SUBMIT, bounding_box, click_rail, press_submit, violations, wait_for_hit
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SMALLEST = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
@@ -22,7 +22,7 @@ LABELS = {"labels": ["none", "some", "all"]}
 GRID = {"criteria_shown": "grid"}
 
 
-async def of(task: Any, design: str, items: int = 2, **settings: Any) -> Any:
+async def create_two_criteria(task: Any, design: str, items: int = 2, **settings: Any) -> Any:
     """A campaign of two criteria with one HIT."""
     items = 2 if design in ("pairwise", "baseline") else max(items, DESIGNS[design].items_per_hit[0])
     own = {"design_settings": {"baseline": "0"}} if design == "baseline" else {}
@@ -30,15 +30,15 @@ async def of(task: Any, design: str, items: int = 2, **settings: Any) -> Any:
     return await task(TEXTS[:items], design=design, **own | asked | settings)
 
 
-async def at(visit: Any, campaign: Any, **options: Any) -> Page:
+async def open_page(visit: Any, campaign: Any, **options: Any) -> Page:
     page: Page = (await visit(**{"reduced_motion": "reduce"} | options)).page
     await page.goto(campaign.prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     return page
 
 
 def part(page: Page, name: str) -> Locator:
-    """What is asked by one criterion."""
+    """Return the part of the page that asks by one criterion."""
     return page.locator(f'[data-part="c{names().index(name)}-"]')
 
 
@@ -76,8 +76,8 @@ async def fits(page: Page) -> None:
 
 
 async def test_one_criterion_after_the_other_is_answered_by_mouse_and_kept_as_a_draft(task: Any, visit: Any) -> None:
-    campaign = await of(task, "slider")
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, "slider")
+    page = await open_page(visit, campaign)
     first, second = await in_order(page)
     await expect(page.locator(".part > legend .criterion")).to_have_text([first, second])
     await expect(page.get_by_role("group", name=f"fluency {CRITERIA[1]['question']}")).to_be_visible()
@@ -97,7 +97,7 @@ async def test_one_criterion_after_the_other_is_answered_by_mouse_and_kept_as_a_
     await expect(part(page, second).locator(".row input").nth(1)).to_be_focused()
     await set_at(part(page, second).locator(".row").nth(1), 10)
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     values = await stored(campaign)
     assert sorted(values[first].values()) == [20, 70]
     assert sorted(values[second].values()) == [10, 50]
@@ -122,8 +122,8 @@ BY_KEYS = {
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_keys_lead_from_one_criterion_to_the_next(task: Any, visit: Any, design: str) -> None:
-    campaign = await of(task, design)
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, design)
+    page = await open_page(visit, campaign)
     keys, values = BY_KEYS[design]
     if design == "magnitude":
         await page.keyboard.press("Control+Enter")  # goes to what is missing
@@ -140,7 +140,7 @@ async def test_keys_lead_from_one_criterion_to_the_next(task: Any, visit: Any, d
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_every_design_fits_the_smallest_phone(task: Any, visit: Any, design: str) -> None:
-    page = await at(visit, await of(task, design, cannot_be_judged=True), **SMALLEST)
+    page = await open_page(visit, await create_two_criteria(task, design, cannot_be_judged=True), **SMALLEST)
     await expect(page.locator(".left:visible")).to_have_count(2)
     await expect(page.locator(".cannot-judge")).to_have_count(1)
     await expect(page.locator(SUBMIT)).to_be_in_viewport()
@@ -153,15 +153,15 @@ async def test_a_grid_is_answered_by_touch_with_what_is_asked_of_an_item_below_i
     task: Any, visit: Any, design: str
 ) -> None:
     own: dict[str, Any] = {"design_settings": LABELS} if design == "ordinal" else {}
-    campaign = await of(task, design, **own | GRID)
-    page = await at(visit, campaign, **PHONE)
+    campaign = await create_two_criteria(task, design, **own | GRID)
+    page = await open_page(visit, campaign, **PHONE)
     cells = page.locator(".cell")
     await expect(page.locator(".cell > .criterion:visible")).to_have_text([*await in_order(page)] * 2)
-    boxes = [await box_of(cell) for cell in await cells.all()]
+    boxes = [await bounding_box(cell) for cell in await cells.all()]
     assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
     for cell in await cells.all():
         target = cell.locator(".point").nth(1) if design == "ordinal" else cell.locator(".track")
-        assert (await box_of(target))["height"] >= 44
+        assert (await bounding_box(target))["height"] >= 44
         await target.tap()
     assert await violations(page) == ""
     await fits(page)
@@ -177,10 +177,10 @@ async def test_a_grid_is_answered_by_touch_with_what_is_asked_of_an_item_below_i
 
 
 async def test_a_grid_stands_beside_its_items_and_tab_goes_along_the_rows(task: Any, visit: Any) -> None:
-    campaign = await of(task, "rating", 3, **GRID)
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, "rating", 3, **GRID)
+    page = await open_page(visit, campaign)
     first, second = await in_order(page)
-    tops = [(await box_of(cell))["y"] for cell in await page.locator(".cell").all()]
+    tops = [(await bounding_box(cell))["y"] for cell in await page.locator(".cell").all()]
     assert tops[0::2] == tops[1::2]
     await expect(page.locator(".columns .criterion")).to_have_text([first, second])
     await press(page, "1 0")
@@ -203,8 +203,8 @@ async def text_at(page: Page, place: int) -> str:
 
 
 async def test_the_same_score_by_different_criteria_is_no_tie(task: Any, visit: Any) -> None:
-    campaign = await of(task, "rating", 1, **GRID)
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, "rating", 1, **GRID)
+    page = await open_page(visit, campaign)
     await press(page, "5 0 Tab 5 0 Control+Enter")
     await expect(page.get_by_role("heading", name="All done")).to_be_visible()
     assert (await campaign.responses())[0].scores == [50, 50]
@@ -212,8 +212,8 @@ async def test_the_same_score_by_different_criteria_is_no_tie(task: Any, visit: 
 
 @pytest.mark.parametrize("way", ["in turn", "grid"])
 async def test_an_item_that_cannot_be_judged_needs_no_value_by_any_criterion(task: Any, visit: Any, way: str) -> None:
-    campaign = await of(task, "rating", 3, cannot_be_judged=True, criteria_shown=way)
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, "rating", 3, cannot_be_judged=True, criteria_shown=way)
+    page = await open_page(visit, campaign)
     await page.get_by_text("Cannot be judged?").click()
     await page.locator(".cannot-judge").get_by_role("combobox").nth(0).select_option("It is in another language")
     await expect(
@@ -224,42 +224,40 @@ async def test_an_item_that_cannot_be_judged_needs_no_value_by_any_criterion(tas
     await expect(page.locator(".status .message")).to_contain_text("2 left")
     for cell in await page.locator(".row:has(input:enabled)").all():
         await set_at(cell, 30 + 10 * int((await cell.get_attribute("data-item")) or 0))
-    await submit(page)
+    await press_submit(page)
     values = [list(scores.values()) for scores in (await stored(campaign)).values()]
     assert [[math.isnan(value) for value in row] for row in values] == [[True, False, False]] * 2
 
 
 @pytest.mark.parametrize("way", ["in turn", "grid"])
-async def test_without_javascript_every_criterion_is_asked_in_one_form(task: Any, visit: Any, way: str) -> None:
-    campaign = await of(task, "rating", criteria_shown=way)
-    page = await at(visit, campaign, java_script_enabled=False, **SMALLEST)
-    await expect(page.locator(SUBMIT)).to_have_count(1)
-    await expect(page.get_by_text("from 0 (unreadable) to 100 (flawless)")).to_be_visible()
-    await fits(page)
-    fields = await page.get_by_role("spinbutton").all()
-    for place, field in enumerate(fields[:3]):
-        await field.fill(str(10 * place))
-    await page.get_by_role("button", name="Submit").click()
-    assert await campaign.responses() == []  # the browser asks for the last one
-    await fields[3].fill("99")
-    await page.get_by_role("button", name="Submit").click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+async def test_without_javascript_every_criterion_is_asked_in_one_form(task: Any, plain: Any, way: str) -> None:
+    campaign = await create_two_criteria(task, "rating", criteria_shown=way)
+    page = await plain(campaign.prolific())
+    assert len(page.all("button", "primary")) == 1
+    assert "from 0 (unreadable) to 100 (flawless)" in page.text
+    for place, field in enumerate(page.numbers()[:3]):
+        page.fill(field, str(10 * place))
+    assert await page.press("Submit") == [page.numbers()[3].attributes["name"]]  # the browser asks for the last one
+    page.fill(page.numbers()[3], "99")
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     assert sorted(score for by in (await stored(campaign)).values() for score in by.values()) == [0, 10, 20, 99]
 
 
-async def test_pairs_are_chosen_by_each_criterion_without_javascript(task: Any, visit: Any) -> None:
-    campaign = await of(task, "pairwise")
-    page = await at(visit, campaign, java_script_enabled=False)
-    await part(page, "adequacy").get_by_role("radio", name="left").check()
-    await part(page, "fluency").get_by_role("radio", name="about equal").check()
-    await page.get_by_role("button", name="Submit").click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+async def test_pairs_are_chosen_by_each_criterion_without_javascript(task: Any, plain: Any) -> None:
+    campaign = await create_two_criteria(task, "pairwise")
+    page = await plain(campaign.prolific())
+    for name, side in (("adequacy", "left"), ("fluency", "about equal")):
+        (asked,) = page.all(data_part=f"c{names().index(name)}-")
+        page.check(side, asked)
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     values = await stored(campaign)
     assert [list(by.values()) for by in values.values()] == [[1, 2], [1, 1]]
 
 
 async def test_a_refused_form_names_the_criterion_and_keeps_what_was_entered(task: Any) -> None:
-    campaign = await of(task, "ordinal", design_settings=LABELS)
+    campaign = await create_two_criteria(task, "ordinal", design_settings=LABELS)
     async with httpx.AsyncClient(headers={"accept": "text/html"}) as client:
         shown = (await client.get(campaign.prolific())).text
         hidden = {name: shown.split(f'name="{name}" value="', 1)[1].split('"', 1)[0] for name in ("token", "hit")}
@@ -274,9 +272,9 @@ async def test_long_texts_are_shown_once_and_unfolded_on_demand_further_down(tas
     long = ["One two three four five six seven eight nine ten. " * 8, "Eleven twelve thirteen fourteen fifteen. " * 8]
     campaign = await task(long, design="slider", items_per_hit=2, criteria=CRITERIA)
     for scripts in (True, False):
-        page = await at(visit, campaign, java_script_enabled=scripts)
+        page = await open_page(visit, campaign, java_script_enabled=scripts)
         first, second = await in_order(page)
-        heights = [(await box_of(part(page, name).locator(".item").first))["height"] for name in (first, second)]
+        heights = [(await bounding_box(part(page, name).locator(".item").first))["height"] for name in (first, second)]
         assert heights[1] < heights[0] / 2
         again = part(page, second).locator(".said-above").first
         await again.locator("summary").click()
@@ -284,14 +282,14 @@ async def test_long_texts_are_shown_once_and_unfolded_on_demand_further_down(tas
 
 
 async def test_the_end_of_a_hit_is_in_sight_on_a_wide_screen_and_says_what_is_left(task: Any, visit: Any) -> None:
-    campaign = await of(task, "slider", 4)
-    page = await at(visit, campaign)
+    campaign = await create_two_criteria(task, "slider", 4)
+    page = await open_page(visit, campaign)
     await expect(page.locator(SUBMIT)).to_be_in_viewport()
     await expect(page.locator(".status .message")).to_be_in_viewport()
 
 
 async def test_whoever_comes_by_the_link_reads_the_questions_before_they_start(task: Any, visit: Any) -> None:
-    campaign = await of(task, "rating")
+    campaign = await create_two_criteria(task, "rating")
     page = (await visit()).page
     await page.goto(campaign.link)
     said = await page.locator(".welcome .questions li").all_inner_texts()

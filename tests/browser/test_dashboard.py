@@ -13,7 +13,7 @@ from app.accounts import login
 from tests.annotation.hits.campaigns import annotator, hit_of
 from tests.annotation.hits.campaigns import submit as submit_scores
 from tests.annotation.hits.test_unjudged import answer as answer_unable
-from tests.browser.acts import box_of, score_all, seen_at, start_by_link, submit, violations
+from tests.browser.acts import bounding_box, each_width, press_submit, score_all, start_by_link, violations
 from tests.browser.test_appearance import looks
 
 PICTURE = "document.getElementById('heatmap').toDataURL()"
@@ -41,7 +41,7 @@ async def answer(visit: Any, campaign: Any) -> None:
     annotator = (await visit()).page
     await start_by_link(annotator, campaign.link)
     await score_all(annotator, [0, 20, 40, 80, 100])
-    await submit(annotator)
+    await press_submit(annotator)
 
 
 async def answered(campaign: Any, scores: Sequence[float] = (50.0,) * 5) -> Any:
@@ -54,7 +54,7 @@ async def answered(campaign: Any, scores: Sequence[float] = (50.0,) * 5) -> Any:
 
 
 @pytest.fixture
-def asked(task: Any) -> Any:
+def answered_task(task: Any) -> Any:
     """Makes a running campaign of ten verbs that somebody has answered; all items still stand at 50."""
 
     async def make(**settings: Any) -> Any:
@@ -104,8 +104,10 @@ async def test_a_pause_shows_on_every_open_page(watch: Any, task: Any) -> None:
     await expect(other.get_by_role("button", name="Resume")).to_be_visible()
 
 
-async def test_sorting_searching_and_choosing_keep_the_page_and_change_its_address(watch: Any, asked: Any) -> None:
-    page = await watch(await asked())
+async def test_sorting_searching_and_choosing_keep_the_page_and_change_its_address(
+    watch: Any, answered_task: Any
+) -> None:
+    page = await watch(await answered_task())
     await page.evaluate("window.loadedOnce = true")
     await page.locator(".scores thead").get_by_role("link", name="Item").click()
     await expect(page.locator("[aria-sort=ascending]")).to_have_count(1)
@@ -123,11 +125,11 @@ async def test_sorting_searching_and_choosing_keep_the_page_and_change_its_addre
     await expect(page.locator("#item")).to_be_hidden()
 
 
-async def test_the_heatmap_names_the_pair_under_the_pointer_and_the_keys(watch: Any, asked: Any) -> None:
-    page = await watch(await asked())
+async def test_the_heatmap_names_the_pair_under_the_pointer_and_the_keys(watch: Any, answered_task: Any) -> None:
+    page = await watch(await answered_task())
     words = page.locator("#heatmap-readout")
     usual = await words.inner_text()
-    box = await box_of(page.locator("#heatmap"))
+    box = await bounding_box(page.locator("#heatmap"))
     await page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.05)
     await expect(words).to_have_text(re.compile(r"^abide × accrue: q = 0\.\d\d$"))
     await page.mouse.move(0, 0)
@@ -144,11 +146,11 @@ async def test_the_heatmap_names_the_pair_under_the_pointer_and_the_keys(watch: 
     await expect(words).to_have_text(usual)
 
 
-async def test_bars_are_read_by_pointing_at_them(watch: Any, asked: Any) -> None:
-    page = await watch(await asked())
+async def test_bars_are_read_by_pointing_at_them(watch: Any, answered_task: Any) -> None:
+    page = await watch(await answered_task())
     bars = page.locator('[data-plot="histogram"] .u-over')
     await bars.scroll_into_view_if_needed()
-    box = await box_of(bars)
+    box = await bounding_box(bars)
     await page.mouse.move(box["x"] + box["width"] * 0.51, box["y"] + 20)
     await expect(page.locator('[data-readout="histogram"]')).to_have_text("50 to 55 points: 10 items")
 
@@ -166,7 +168,7 @@ async def test_uncertainty_and_an_items_first_judgments_are_drawn_and_behind_in_
     assert values[0] == 50.0 > values[-1]
     curve = page.locator('[data-plot="uncertainty"] .u-over')
     await curve.scroll_into_view_if_needed()
-    box = await box_of(curve)
+    box = await bounding_box(curve)
     await page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
     await expect(page.locator('[data-readout="uncertainty"]')).to_have_text(f"After 4 HITs: ± {values[-1]:.2f} points")
     judged = next(
@@ -234,18 +236,18 @@ async def test_without_javascript_counts_table_and_drawings_are_there(watch: Any
 async def test_the_page_is_accessible_and_fits(watch: Any, task: Any) -> None:
     campaign = await task(judgments_per_item=3)
     empty = await watch(campaign, **looks(1280))
-    async for width in seen_at(empty, 1280, 390):
+    async for width in each_width(empty, 1280, 390):
         assert await violations(empty) == "", width
     await answered(campaign, [0.0, 20.0, 40.0, 80.0, 100.0])
     page = await watch(campaign, "?item=1", **looks(1280))
     for details in await page.locator(".dashboard details").all():
         await details.locator("summary").click()
         await expect(details).to_have_attribute("open", "")
-    async for width in seen_at(page, 1280, 390):
+    async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/match-quality")
-    async for width in seen_at(page, 1280, 390):
+    async for width in each_width(page, 1280, 390):
         assert await violations(page) == "", width
 
 
@@ -255,27 +257,27 @@ async def test_a_draft_is_accessible(watch: Any, task: Any) -> None:
     assert await violations(page) == ""
 
 
-async def test_charts_follow_the_theme(watch: Any, asked: Any) -> None:
-    page = await watch(await asked(), color_scheme="light")
+async def test_charts_follow_the_theme(watch: Any, answered_task: Any) -> None:
+    page = await watch(await answered_task(), color_scheme="light")
     ink = "document.querySelector('[data-plot=histogram] canvas').toDataURL()"
     light = await page.evaluate(ink)
     await page.emulate_media(color_scheme="dark")
     await page.wait_for_function(f"light => {ink} !== light", arg=light)
 
 
-async def test_a_logged_out_page_goes_to_the_login(watch: Any, served: Any, session: str, asked: Any) -> None:
-    page = await watch(await asked())
+async def test_a_logged_out_page_goes_to_the_login(watch: Any, served: Any, session: str, answered_task: Any) -> None:
+    page = await watch(await answered_task())
     await expect(page.locator("#updated")).to_contain_text("live")
     async with served.begin() as connection:
         await login.end_session(connection, session)
     await page.wait_for_url("**/login?next=**")
 
 
-async def test_an_item_opens_beside_the_table_arrows_walk_and_escape_closes(watch: Any, asked: Any) -> None:
-    page = await watch(await asked(), "?sort=name&order=up", viewport={"width": 1280, "height": 900})
+async def test_an_item_opens_beside_the_table_arrows_walk_and_escape_closes(watch: Any, answered_task: Any) -> None:
+    page = await watch(await answered_task(), "?sort=name&order=up", viewport={"width": 1280, "height": 900})
     await page.locator(".scores tbody").get_by_role("link", name="bring").click()
     await expect(page.locator("#item-title")).to_have_text("bring")
-    table, item = await box_of(page.locator(".scores table")), await box_of(page.locator("#item"))
+    table, item = await bounding_box(page.locator(".scores table")), await bounding_box(page.locator("#item"))
     assert item["x"] >= table["x"] + table["width"]
     assert item["y"] < table["y"] + 100
     await page.keyboard.press("ArrowDown")
@@ -289,8 +291,8 @@ async def test_an_item_opens_beside_the_table_arrows_walk_and_escape_closes(watc
     await expect(page.locator(".scores").get_by_role("link", name="bring")).to_be_focused()
 
 
-async def test_arrows_go_on_over_the_end_of_a_page(visit: Any, cookie: Any, asked: Any) -> None:
-    campaign = await asked(texts=[f"verb {k:02}" for k in range(25)])
+async def test_arrows_go_on_over_the_end_of_a_page(visit: Any, cookie: Any, answered_task: Any) -> None:
+    campaign = await answered_task(texts=[f"verb {k:02}" for k in range(25)])
     page = (await visit()).page
     await page.context.add_cookies([cookie])
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}?sort=name&order=up&item=19#item")
@@ -315,8 +317,10 @@ CHANGES = """() => {
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-async def test_rows_that_moved_slide_and_figures_that_changed_are_tinted(watch: Any, asked: Any, motion: str) -> None:
-    campaign = await asked()
+async def test_rows_that_moved_slide_and_figures_that_changed_are_tinted(
+    watch: Any, answered_task: Any, motion: str
+) -> None:
+    campaign = await answered_task()
     page = await watch(campaign, reduced_motion=motion)
     await expect(page.locator("#updated")).to_have_text(re.compile(r"^live · updated \d+ s ago$"))
     await page.evaluate(CHANGES)
@@ -327,8 +331,8 @@ async def test_rows_that_moved_slide_and_figures_that_changed_are_tinted(watch: 
     await expect(page.locator(".large .changed")).not_to_have_count(0)
 
 
-async def test_what_cannot_be_judged_is_listed_as_it_is_said(asked: Any, watch: Any) -> None:
-    campaign = await asked(cannot_be_judged=True)
+async def test_what_cannot_be_judged_is_listed_as_it_is_said(answered_task: Any, watch: Any) -> None:
+    campaign = await answered_task(cannot_be_judged=True)
     page = await watch(campaign)
     heading = page.get_by_role("heading", name="Cannot be judged")
     await expect(heading).to_have_count(0)

@@ -11,6 +11,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.documentation_site import build_site
 
+pytestmark = pytest.mark.slow
+
 PAUSE_MS = 200  # between two presses, for the search to answer
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import MOMENT_MS, SUBMIT, click_at, hit_shown, open_hit, violations
+from tests.browser.acts import MOMENT_MS, SUBMIT, click_at, open_hit, violations, wait_for_hit
 
 IGNORED = "This page had only just appeared, so your press was ignored. Please press again."
 PAIR: dict[str, Any] = {
@@ -169,7 +169,7 @@ async def test_a_double_click_on_a_step_passes_that_step_alone(task: Any, visit:
     await after_the_moment(page)
     await expect(agree).to_be_visible()
     await agree.dblclick(delay=120)
-    await hit_shown(page)
+    await wait_for_hit(page)
 
 
 async def test_a_double_click_on_start_starts_one_visit(task: Any, visit: Any) -> None:
@@ -177,7 +177,7 @@ async def test_a_double_click_on_start_starts_one_visit(task: Any, visit: Any) -
     page = (await visit(hasty=False)).page
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").dblclick()
-    await hit_shown(page)
+    await wait_for_hit(page)
     assert len(await campaign.rows("SELECT 1 FROM annotators WHERE campaign_id = :campaign")) == 1
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import open_hit, see_score, submit
+from tests.browser.acts import expect_score, open_hit, press_submit
 
 PRESS = """([key, code, shiftKey]) => document.activeElement.dispatchEvent(
   new KeyboardEvent("keydown", { key, code, shiftKey, bubbles: true, cancelable: true }))"""
@@ -61,7 +61,7 @@ async def test_unshifted_digits_of_azerty_score_on_a_slider(task: Any, visit: An
     await open_hit(page, (await task()).prolific())
     await press(page, AZERTY["7"], "Digit7")
     await press(page, AZERTY["6"], "Digit6")
-    await see_score(page, 0, 76)
+    await expect_score(page, 0, 76)
 
 
 async def test_letters_of_a_cyrillic_keyboard_choose_items(task: Any, visit: Any) -> None:
@@ -105,5 +105,5 @@ async def test_a_number_that_two_people_read_differently_is_asked_about(task: An
     await page.locator(".answer .primary").click(force=True)
     await expect(page.locator(".status .message")).to_have_text("“1,250” can be read in two ways. Write 1250 or 1.250.")
     await page.locator(".judged input").fill("1250")
-    await submit(page)
+    await press_submit(page)
     assert (await campaign.responses())[0].scores == [1250.0]

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.http.languages.catalogue import LANGUAGES, text_direction
-from tests.browser.acts import SUBMIT, hit_shown, see_scores, seen_at, violations
+from tests.browser.acts import SUBMIT, each_width, expect_scores, violations, wait_for_hit
 
 ARABIC, GERMAN = {"locale": "ar-EG"}, {"locale": "de-DE"}
 QUESTION = "كم مرة تُستعمل هذه الكلمة؟"
@@ -29,7 +29,7 @@ async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[s
     page = (await visit(**reader, viewport={"width": 320, "height": 844}, reduced_motion="reduce")).page
     await page.goto(campaign.link)
     await expect(page.locator("html")).to_have_attribute("dir", text_direction(reader["locale"][:2]))
-    async for width in seen_at(page, 1280, 320):
+    async for width in each_width(page, 1280, 320):
         assert await violations(page) == "", width
     await page.keyboard.press("Tab")
     for _ in range(8):
@@ -37,8 +37,8 @@ async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[s
             break
         await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await hit_shown(page)
-    async for width in seen_at(page, 1280, 320):
+    await wait_for_hit(page)
+    async for width in each_width(page, 1280, 320):
         assert await violations(page) == "", width
         assert not await sticks_out(page), width
     for letter, digits in zip("abcde", ("72", "100", "5", "33", "50"), strict=True):
@@ -46,7 +46,7 @@ async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[s
         await page.keyboard.type(digits)
     await page.keyboard.press("a")
     await page.keyboard.press("ArrowRight")  # towards the end that stands on the right
-    await see_scores(page, [73, 100, 5, 33, 50])
+    await expect_scores(page, [73, 100, 5, 33, 50])
     await page.keyboard.press("Control+Enter")
     await expect(page.get_by_role("heading", name=done)).to_be_visible()
     assert len(await campaign.responses()) == 1
@@ -55,7 +55,7 @@ async def test_a_set_is_scored_by_keyboard(task: Any, visit: Any, reader: dict[s
 async def test_the_high_end_stands_on_the_right_also_where_words_run_to_the_left(task: Any, visit: Any) -> None:
     page = (await visit(**ARABIC)).page
     await page.goto((await task(WORDS, low_label="نادر", high_label="شائع")).prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     low, high = [await page.locator(".dock .ends span").nth(place).bounding_box() for place in (0, 1)]
     assert low["x"] < high["x"]
 
@@ -69,15 +69,14 @@ async def test_what_is_missing_is_said_in_german(task: Any, visit: Any) -> None:
     await expect(page.locator("#announcer")).to_contain_text("Noch nicht bewertet: a, b, c, d, e.")
 
 
-async def test_a_set_is_answered_in_german_without_scripts(task: Any, visit: Any) -> None:
+async def test_a_set_is_answered_in_german_without_scripts(task: Any, plain: Any) -> None:
     campaign = await task(hits_per_annotator=2)
-    page = (await visit(**GERMAN, java_script_enabled=False)).page
-    await page.goto(campaign.prolific())
-    await expect(page.get_by_text("Geben Sie jedem eine Zahl von 0 (very rare) bis 100")).to_be_visible()
-    for field in await page.locator(".row input").all():
-        await field.fill("7")
-    await page.get_by_role("button", name="Absenden und weiter").click()
-    await expect(page.locator(".progress")).to_have_text("1 von 2 Sets erledigt")
+    page = await plain(campaign.prolific(), **{"accept-language": "de-DE"})
+    assert "Geben Sie jedem eine Zahl von 0 (very rare) bis 100" in page.text
+    for field in page.numbers():
+        page.fill(field, "7")
+    await page.press("Absenden und weiter")
+    assert page.texts("progress") == ["1 von 2 Sets erledigt"]
 
 
 async def test_another_language_is_chosen_in_the_middle_of_a_set_and_nothing_entered_is_lost(
@@ -85,12 +84,12 @@ async def test_another_language_is_chosen_in_the_middle_of_a_set_and_nothing_ent
 ) -> None:
     page = (await visit(**GERMAN)).page
     await page.goto((await task(hits_per_annotator=2)).prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     await page.keyboard.press("a")
     await page.keyboard.type("72")
     await page.get_by_role("navigation", name="Sprache").get_by_role("link", name="Français").click()
     await expect(page.locator(SUBMIT)).to_have_text("Envoyer et continuer")
-    await see_scores(page, [72, None, None, None, None])
+    await expect_scores(page, [72, None, None, None, None])
     await expect(page.locator(".status .message")).to_have_text("reste 4")
 
 
@@ -104,7 +103,7 @@ async def test_in_no_language_anything_sticks_out_of_a_narrow_page(task: Any, vi
         for width in (320, 390, 1280) if "EASEL_PICTURES" in os.environ else (320,):
             page = (await visit(viewport={"width": width, "height": 844})).page
             await page.goto(campaign.prolific(f"{language}-{width}"))
-            await hit_shown(page)
+            await wait_for_hit(page)
             await page.keyboard.press("?")
             await page.locator(".remarks > summary").click()
             assert not await sticks_out(page), language

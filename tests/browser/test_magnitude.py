@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.acts import SUBMIT, box_of, hit_shown, open_hit, submit, violations
+from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, violations, wait_for_hit
 
 REFERENCE = "The cat sat."
 LONG = "A sentence that is so long that it is folded until somebody asks for all of it. " * 25
@@ -85,7 +85,7 @@ async def test_what_cannot_be_a_value_is_said_kindly_and_kept(campaign: Any, vis
     await times(page, "too small", "× 0.015", "× 1.2")
     await fields(page).nth(0).fill("1")
     assert await campaign.responses() == []
-    await submit(page)
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert sorted(response.scores) == [1.0, 1.5, 120.0]
 
@@ -102,9 +102,9 @@ async def test_it_is_done_by_touch_on_a_phone_where_the_reference_stays_in_sight
     for element in (page.locator(".reference .text"), fields(page).last, page.locator(SUBMIT)):
         await expect(element).to_be_in_viewport(ratio=1)
     for element in (fields(page).last, page.locator(SUBMIT)):
-        assert (await box_of(element))["height"] >= 44
+        assert (await bounding_box(element))["height"] >= 44
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert response.scores == [10.0 * (place + 1) for place in range(10)]
     assert response.changes == [2] * 9 + [3]
@@ -116,7 +116,7 @@ async def test_long_texts_are_folded_and_nothing_is_wider_than_the_screen(task: 
     campaign = await task(texts, design="magnitude", design_settings={"reference": LONG, "reference_value": 0.5})
     page = (await visit(viewport={"width": width, "height": 640})).page
     await page.goto(campaign.prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     await expect(page.get_by_role("button", name="Show all")).to_have_count(2)
     assert await page.evaluate("document.documentElement.scrollWidth") == width
     await page.get_by_role("button", name="Show all").first.click()
@@ -124,20 +124,19 @@ async def test_long_texts_are_folded_and_nothing_is_wider_than_the_screen(task: 
     await expect(page.locator(".how")).to_contain_text("Twice as much is 1, half as much is 0.25")
 
 
-async def test_it_is_a_plain_form_without_javascript(campaign: Any, visit: Any) -> None:
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.prolific())
-    await expect(page.locator(".times, .keys").filter(visible=True)).to_have_count(0)
-    for place, entered in enumerate(["150", "much", "0"]):
-        await fields(page).nth(place).fill(entered)
-    await page.locator(SUBMIT).click()
-    await expect(fields(page).nth(1)).to_be_focused()  # the browser says that it is no number
-    await fields(page).nth(1).fill("80")
-    await page.locator(SUBMIT).click()
-    await expect(page.get_by_role("alert")).to_contain_text("The value of item 3 must be a number above 0")
-    assert [await field.input_value() for field in await fields(page).all()] == ["150", "80", "0"]
-    await fields(page).nth(2).fill("0.1")
-    await page.locator(SUBMIT).click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+async def test_it_is_a_plain_form_without_javascript(campaign: Any, plain: Any) -> None:
+    page = await plain(campaign.prolific())
+    for field, entered in zip(page.numbers(), ["150", "much", "0"], strict=True):
+        page.fill(field, entered)
+    # The browser says that the second is no number.
+    assert await page.press("Submit") == [page.numbers()[1].attributes["name"]]
+    page.fill(page.numbers()[1], "80")
+    assert await page.press("Submit") == []
+    (alert,) = page.all(role="alert")
+    assert "The value of item 3 must be a number above 0" in alert.text
+    assert [field.attributes["value"] for field in page.numbers()] == ["150", "80", "0"]
+    page.fill(page.numbers()[2], "0.1")
+    assert await page.press("Submit") == []
+    assert "All done" in page.text
     (response,) = await campaign.responses()
     assert (response.scores, response.source) == ([150.0, 80.0, 0.1], "form")

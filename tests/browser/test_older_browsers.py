@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.browser.acts import hit_shown, open_hit, score_all, see_scores, submit
+from tests.browser.acts import expect_scores, open_hit, press_submit, score_all, wait_for_hit
 
 NEWER_FUNCTIONS = """
   for (const [owner, names] of [
@@ -76,7 +76,7 @@ async def test_a_set_of_sliders_is_scored_and_sent(task: Any, visit: Any, width:
     page = await older(visit, width, color_scheme=scheme)
     await open_hit(page, campaign.prolific())
     await score_all(page, [71, 93, 17, 4, 41])
-    await see_scores(page, [71, 93, 17, 4, 41])
+    await expect_scores(page, [71, 93, 17, 4, 41])
     thumb = page.locator(".row .thumb").first
     assert await thumb.evaluate("thumb => getComputedStyle(thumb).backgroundColor") not in (
         "rgba(0, 0, 0, 0)",
@@ -89,7 +89,7 @@ async def test_a_set_of_sliders_is_scored_and_sent(task: Any, visit: Any, width:
         assert track
         assert track["y"] >= text["y"] + text["height"] - 1  # the slider has a line of its own
         await expect(page.locator(".dock .primary")).to_be_in_viewport()
-    await submit(page)
+    await press_submit(page)
     assert len(await campaign.responses()) == 1
 
 
@@ -104,7 +104,7 @@ async def test_every_design_sends_its_answer(task: Any, visit: Any, design: str)
     await open_hit(page, campaign.prolific())
     await ANSWER[design](page)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    await submit(page)
+    await press_submit(page)
     assert len(await campaign.responses()) == 1
 
 
@@ -152,13 +152,13 @@ async def test_the_ends_of_the_scale_stay_in_sight_in_a_low_window(
             ends["y"] + ends["height"] <= rail["y"] or ends["y"] >= rail["y"] + rail["height"]
         )  # it covers no slider in use
     await score_all(page, [71, 93, 17, 4, 41])
-    await submit(page)
+    await press_submit(page)
 
 
 async def test_browsers_are_told_not_to_translate_what_is_judged(task: Any, visit: Any) -> None:
     page = (await visit()).page
     await page.goto((await task()).prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     translated = "element => !element.translate"
     for selector in (".row .text >> nth=0", "#question", ".ends span >> nth=0"):
         assert await page.locator(selector).evaluate(translated)

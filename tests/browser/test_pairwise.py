@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, becomes, box_of, hit_shown, open_hit, submit, violations
+from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, violations, wait_for_hit, wait_for_value
 
 PAIR: dict[str, Any] = {"design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 2}
 # The element with the focus, if something lies over it: what is seen at the middle of each of its edges is another.
@@ -26,7 +26,7 @@ LONG = [
 
 async def sides(page: Page) -> list[str]:
     """The texts, left first."""
-    await hit_shown(page)
+    await wait_for_hit(page)
     return [text.strip() for text in await page.locator(".side .text").all_inner_texts()]
 
 
@@ -75,10 +75,10 @@ async def test_by_mouse_on_a_button_and_the_choice_outlives_a_reload(task: Any, 
     page = (await visit()).page
     await page.goto(campaign.prolific())
     first = await sides(page)
-    boxes = [await box_of(side) for side in await page.locator(".side").all()]
+    boxes = [await bounding_box(side) for side in await page.locator(".side").all()]
     assert boxes[0]["x"] < boxes[1]["x"]
     assert boxes[0]["y"] == boxes[1]["y"]
-    words = await box_of(page.locator(".side .text").first)
+    words = await bounding_box(page.locator(".side .text").first)
     middle = words["x"] + words["width"] / 2, words["y"] + words["height"] / 2
     await page.mouse.move(middle[0] - 15, middle[1])
     await page.mouse.down()
@@ -95,7 +95,7 @@ async def test_by_mouse_on_a_button_and_the_choice_outlives_a_reload(task: Any, 
     await page.get_by_role("radio", name="about equal").check()
     await expect(page.locator(".side[data-chosen]")).to_have_count(0)
     await page.get_by_role("radio", name="left").check()
-    await submit(page)
+    await press_submit(page)
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
     assert (await campaign.responses())[0].input_kinds == ["mouse", "mouse"]
 
@@ -114,7 +114,7 @@ async def test_a_press_on_a_text_chooses_nothing_and_moves_nothing(task: Any, vi
         if not (await word.bounding_box() or {}).get("y", 0) < 300:
             continue
         before = await page.evaluate("scrollY")
-        box = await box_of(word)
+        box = await bounding_box(word)
         await page.mouse.click(box["x"] + 5, box["y"] + 5)
         await page.mouse.dblclick(box["x"] + 5, box["y"] + 5)
         assert await page.evaluate("getSelection().toString().trim()") == "answer"
@@ -162,7 +162,7 @@ async def test_long_texts_scroll_together_and_their_arrow_keys_scroll(task: Any,
     campaign = await task(texts=LONG, **PAIR)
     page = (await visit(viewport={"width": 1280, "height": 720})).page
     await page.goto(campaign.prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     texts = page.locator(".side .item")
     for element in (page.locator(".choices"), page.locator(SUBMIT), *await texts.all()):
         await expect(element).to_be_in_viewport(ratio=1)
@@ -175,12 +175,12 @@ async def test_long_texts_scroll_together_and_their_arrow_keys_scroll(task: Any,
 
     for one, other in ((0, 1), (1, 0)):
         await texts.nth(one).evaluate("it => { it.scrollTop = (it.scrollHeight - it.clientHeight) / 2; }")
-        await becomes(shares, [0.5, 0.5])
+        await wait_for_value(shares, [0.5, 0.5])
         await texts.nth(other).evaluate("it => { it.scrollTop = 0; }")
-        await becomes(shares, [0.0, 0.0])
+        await wait_for_value(shares, [0.0, 0.0])
     await texts.first.focus()
     await page.keyboard.press("End")
-    await becomes(shares, [1.0, 1.0])
+    await wait_for_value(shares, [1.0, 1.0])
     await page.keyboard.press("ArrowDown")
     await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
     assert await violations(page) == ""
@@ -198,11 +198,11 @@ async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_b
     page = (await visit(viewport={"width": width, "height": 720}, has_touch=True, is_mobile=True)).page
     await page.goto(campaign.prolific())
     first = await sides(page)
-    upper, lower = [await box_of(side) for side in await page.locator(".side").all()]
+    upper, lower = [await bounding_box(side) for side in await page.locator(".side").all()]
     assert upper["y"] < lower["y"]
     for button in [*await page.locator(".choice label").all(), page.locator(SUBMIT)]:
         await expect(button).to_be_in_viewport(ratio=1)
-        assert (await box_of(button))["height"] >= 44
+        assert (await bounding_box(button))["height"] >= 44
     assert await page.evaluate("document.documentElement.scrollWidth") == width
     assert await page.get_by_role("radio", name="about equal").count() == int(width == 390)
     assert await violations(page) == ""
@@ -213,18 +213,14 @@ async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_b
     assert (await campaign.responses())[0].input_kinds == ["touch", "touch"]
 
 
-async def test_without_scripts(task: Any, visit: Any) -> None:
+async def test_without_scripts(task: Any, plain: Any) -> None:
     campaign = await task(texts=["abide", "run"], **PAIR)
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.prolific())
-    first = await sides(page)
-    await page.locator(SUBMIT).click()
-    await expect(page.locator("input:invalid").first).to_be_focused()  # the browser asks for a choice
-    await page.get_by_role("radio", name="left").check()
-    await page.locator(".side .text").last.click()
-    await expect(page.get_by_role("radio", name="left")).to_be_checked()
-    await page.locator(SUBMIT).click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    page = await plain(campaign.prolific())
+    first = page.texts("text")
+    assert await page.press("Submit") == ["preferred"]  # the browser asks for a choice
+    page.check("left")
+    assert await page.press("Submit") == []
+    assert page.texts("progress") == ["1 set done"]
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
 
 

@@ -7,7 +7,8 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import hit_shown, texts, violations
+from app.designs.registry import DESIGNS
+from tests.browser.acts import item_texts, violations, wait_for_hit
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ async def page(visit: Any) -> Page:
 
 
 async def fill(page: Page, values: list[int]) -> None:
-    await hit_shown(page)
+    await wait_for_hit(page)
     for field, value in zip(await page.locator(".row input").all(), values, strict=True):
         await field.fill(str(value))
 
@@ -26,13 +27,13 @@ async def test_a_campaign_without_javascript(task: Any, page: Page) -> None:
     campaign = await task()
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
-    first = await texts(page)
+    first = await item_texts(page)
     await expect(page.get_by_text("Give each one a number from 0 (very rare) to 100 (very frequent)")).to_be_visible()
     await expect(page.locator(".strip, .steps, .tools").filter(visible=True)).to_have_count(0)
     await fill(page, [71, 93, 17, 4, 71])
     await page.get_by_role("button", name="Submit and next").click()
     await expect(page.locator(".progress")).to_have_text("1 set done")
-    assert not set(first) & set(await texts(page))
+    assert not set(first) & set(await item_texts(page))
     await fill(page, [1, 2, 3, 4, 5])
     await page.get_by_role("button", name="Submit", exact=True).click()
     await expect(page.get_by_role("heading", name="All done")).to_be_visible()
@@ -40,18 +41,38 @@ async def test_a_campaign_without_javascript(task: Any, page: Page) -> None:
     assert {response.source for response in await campaign.responses()} == {"form"}
 
 
-async def test_nothing_is_said_of_ties_where_an_item_comes_alone(task: Any, page: Page) -> None:
-    await page.goto((await task(texts=["abide"])).prolific())
-    await expect(page.get_by_text("Give it a number from 0 (very rare) to 100 (very frequent).")).to_be_visible()
-    await expect(page.get_by_text("makes a tie")).to_have_count(0)
+# What each design asks for on a page without scripts, and how many items.
+ASKED_BY_DESIGN = {
+    "slider": 5, "rating": 1, "ordinal": 4, "categories": 2, "ranking": 4, "best_worst": 4, "pairwise": 2,
+    "baseline": 2, "magnitude": 3,
+}  # fmt: skip
+SCRIPT_ONLY = ".script-only, .strip, .steps, .tools, .keys, .times, .ends"
 
 
-async def test_the_browser_asks_for_a_number_that_is_missing(task: Any, page: Page) -> None:
+async def test_no_design_shows_what_needs_scripts_and_every_page_fits_the_smallest_phone(task: Any, page: Page) -> None:
+    await page.set_viewport_size({"width": 320, "height": 640})
+    assert ASKED_BY_DESIGN.keys() == DESIGNS.keys()
+    for design, count in ASKED_BY_DESIGN.items():
+        own = {"design_settings": {"baseline": "0"}} if design == "baseline" else {}
+        campaign = await task(design=design, items_per_hit=count, **own)
+        await page.goto(campaign.prolific())
+        await wait_for_hit(page)
+        await expect(page.locator(SCRIPT_ONLY).filter(visible=True)).to_have_count(0)
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), design
+
+
+async def test_nothing_is_said_of_ties_where_an_item_comes_alone(task: Any, plain: Any) -> None:
+    page = await plain((await task(texts=["abide"])).prolific())
+    assert "Give it a number from 0 (very rare) to 100 (very frequent)." in page.text
+    assert "makes a tie" not in page.text
+
+
+async def test_the_browser_asks_for_a_number_that_is_missing(task: Any, plain: Any) -> None:
     campaign = await task()
-    await page.goto(campaign.prolific())
-    await page.locator(".row input").first.fill("7")
-    await page.get_by_role("button", name="Submit and next").click()
-    await expect(page.locator(".row input").nth(1)).to_be_focused()
+    page = await plain(campaign.prolific())
+    first, *others = page.numbers()
+    page.fill(first, "7")
+    assert await page.press("Submit and next") == [field.attributes["name"] for field in others]
     assert await campaign.responses() == []
 
 
@@ -68,15 +89,15 @@ async def test_a_refused_form_keeps_what_was_entered(task: Any) -> None:
     assert await campaign.responses() == []
 
 
-async def test_a_draft_is_shown_in_the_plain_form_too(task: Any, page: Page) -> None:
+async def test_a_draft_is_shown_in_the_plain_form_too(task: Any, plain: Any) -> None:
     campaign = await task()
-    await page.goto(campaign.prolific())
+    page = await plain(campaign.prolific())
     await campaign.execute(
         "UPDATE hits SET draft = jsonb_build_object('00', jsonb_build_object('score', 64)) "
         "WHERE campaign_id = :campaign"
     )
-    await page.reload()
-    assert [await field.input_value() for field in await page.locator(".row input").all()] == ["64", "", "", "", ""]
+    await page.goto(page.url)
+    assert [field.attributes["value"] for field in page.numbers()] == ["64", "", "", "", ""]
 
 
 @pytest.mark.parametrize("missing", ["**/hit.js*", "**/slider/strip.js", "**/scripted.js*"])
@@ -86,7 +107,7 @@ async def test_the_form_works_when_a_script_did_not_arrive(task: Any, visit: Any
     await page.route(missing, lambda route: route.abort())
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()
-    await hit_shown(page)
+    await wait_for_hit(page)
     assert await violations(page) == ""
     await fill(page, [71, 93])
     await page.get_by_role("button", name="Submit", exact=True).click()

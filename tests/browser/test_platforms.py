@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.async_api import Frame, Page, Route, expect
 
-from tests.browser.acts import hit_shown, score_all, start_by_link, submit
+from tests.browser.acts import press_submit, score_all, start_by_link, wait_for_hit
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -55,7 +55,7 @@ async def test_coming_back_to_an_answered_mturk_assignment_posts_it_again(task: 
         frame = page.frame(name="task")
         assert frame
         if not crowd.posted:
-            await hit_shown(frame)
+            await wait_for_hit(frame)
             await score_all(frame, [71, 93, 17, 4, 41])
             await frame.get_by_role("button", name="Submit").click()
         await expect(frame.get_by_text("Taken by the crowd platform.")).to_be_visible()
@@ -124,7 +124,7 @@ async def test_prolific_there_and_back(task: Any, returned: Page, by_itself: boo
     await expect(returned.locator(".progress")).to_have_text("0 of 1 set done")
     await expect(returned.get_by_text("Think of all texts you read.")).to_be_visible()
     await score_all(returned, [71, 93, 17, 4, 41])
-    await submit(returned)
+    await press_submit(returned)
     back = returned.get_by_role("link", name="Return to Prolific")
     await expect(back).to_be_visible()
     await (returned.clock.fast_forward(3000) if by_itself else back.click())
@@ -136,7 +136,7 @@ async def test_prolific_without_a_code_says_where_to_finish(task: Any, returned:
     campaign = await task(hits_per_annotator=1)
     await returned.goto(campaign.prolific())
     await score_all(returned, [71, 93, 17, 4, 41])
-    await submit(returned)
+    await press_submit(returned)
     await expect(returned.get_by_text("You can now finish on Prolific’s own page.")).to_be_visible()
 
 
@@ -145,7 +145,7 @@ async def test_a_visitor_by_link_is_thanked(task: Any, visit: Any) -> None:
     await start_by_link(page, (await task(hits_per_annotator=1)).link)
     await expect(page.get_by_role("button", name="Submit", exact=True)).to_be_visible()
     await score_all(page, [71, 93, 17, 4, 41])
-    await submit(page)
+    await press_submit(page)
     await expect(page.get_by_text("Thank you. You answered 1 set.")).to_be_visible()
     await expect(page.get_by_text("You can close this page.")).to_be_visible()
 

@@ -28,7 +28,7 @@ LONGEST_NAME = 250  # of what is heard with each control; an item here has some 
 
 
 async def names(page: Page) -> list[str]:
-    """What assistive technology calls each control of the HIT, and each group of them."""
+    """Return the names of all controls of the HIT, and of their groups, for assistive technology."""
     session = await page.context.new_cdp_session(page)
     tree = await session.send("Accessibility.getFullAXTree")
     roles = {"radio", "slider", "spinbutton", "textbox", "button", "radiogroup", "combobox", "group", "searchbox"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.acts import AT_REST, box_of, open_hit, submit, texts, violations
+from tests.browser.acts import AT_REST, bounding_box, item_texts, open_hit, press_submit, violations
 
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 ASKED = {"design": "ranking", "question": "How often are these verbs used?", "items_per_hit": 4}
@@ -25,7 +25,7 @@ async def sees(page: Page, *expected: str) -> None:
 
 
 async def middle_of(element: Locator) -> tuple[float, float]:
-    box = await box_of(element)
+    box = await bounding_box(element)
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -43,7 +43,7 @@ async def test_by_mouse(task: Any, visit: Any) -> None:
     campaign = await task(texts=VERBS, **ASKED)
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    items = await texts(page)
+    items = await item_texts(page)
     a, b, c, d = items
     assert await violations(page) == ""
     await page.locator(".primary").press("Enter")  # nothing is an order that nobody made
@@ -71,7 +71,7 @@ async def test_by_mouse(task: Any, visit: Any) -> None:
     await row(page, c).get_by_role("button", name="Move c up").click()
     await sees(page, f"1 {c}", f"=2 {a}", f"=2 {d}", f"=2 {b}")
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [{c: 1.0, a: 2.0, d: 2.0, b: 2.0}]
     (response,) = await campaign.responses()
     assert set(response.input_kinds) == {"mouse"}
@@ -81,7 +81,7 @@ async def test_by_keyboard_alone_and_after_a_reload(task: Any, visit: Any) -> No
     campaign = await task(texts=VERBS, **ASKED)
     page = (await visit()).page
     await page.goto(campaign.prolific())
-    a, b, c, d = await texts(page)
+    a, b, c, d = await item_texts(page)
     await page.locator("#question").focus()
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
@@ -108,7 +108,7 @@ async def test_by_touch_a_badge_is_dragged_and_the_rest_scrolls(task: Any, visit
     campaign = await task(texts=VERBS, **ASKED | {"design_settings": {"ties_allowed": False}})
     page = (await visit(**PHONE)).page
     await open_hit(page, campaign.prolific())
-    a, b, c, d = await texts(page)
+    a, b, c, d = await item_texts(page)
     assert await violations(page) == ""
     for item in (a, b, c, d):
         await row(page, item).locator(".badge").tap()
@@ -120,7 +120,7 @@ async def test_by_touch_a_badge_is_dragged_and_the_rest_scrolls(task: Any, visit
     await expect(page.get_by_role("button", name="equals")).to_have_count(0)
     await row(page, c).get_by_role("button", name="Move c up").tap()
     await sees(page, f"1 {d}", f"2 {a}", f"3 {c}", f"4 {b}")
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [{d: 1.0, a: 2.0, c: 3.0, b: 4.0}]
     (response,) = await campaign.responses()
     assert set(response.input_kinds) == {"touch"}
@@ -146,22 +146,21 @@ async def swipe(page: Page, start: Locator, end: Locator) -> None:
 
 
 @pytest.mark.parametrize("ties_allowed", [True, False])
-async def test_without_scripts_it_is_a_number_for_each(task: Any, visit: Any, ties_allowed: bool) -> None:
+async def test_without_scripts_it_is_a_number_for_each(task: Any, plain: Any, ties_allowed: bool) -> None:
     campaign = await task(texts=VERBS, **ASKED | {"design_settings": {"ties_allowed": ties_allowed}})
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.prolific())
-    a, b, c, d = await texts(page)
-    await expect(page.locator(".script-only").filter(visible=True)).to_have_count(0)
-    await expect(page.get_by_text("The same place makes a tie.")).to_have_count(int(ties_allowed))
+    page = await plain(campaign.prolific())
+    a, b, c, d = page.texts("text")
+    assert page.text.count("The same place makes a tie.") == int(ties_allowed)
     for item, place in ((a, "3"), (b, "1"), (c, "3"), (d, "4")):
-        await page.get_by_label(item, exact=True).fill(place)
-    await page.get_by_role("button", name="Submit").click()
+        page.fill(item, place)
+    assert await page.press("Submit") == []
     if not ties_allowed:
-        await expect(page.get_by_role("alert")).to_contain_text("Two items have the same place")
-        assert await page.get_by_label(d, exact=True).input_value() == "4"
-        await page.get_by_label(a, exact=True).fill("2")
-        await page.get_by_role("button", name="Submit").click()
-    await expect(page.get_by_role("heading", name="All done")).to_be_visible()
+        (alert,) = page.all(role="alert")
+        assert "Two items have the same place" in alert.text
+        assert page.control(d).attributes["value"] == "4"
+        page.fill(a, "2")
+        assert await page.press("Submit") == []
+    assert "All done" in page.text
     assert await campaign.scores() == [{b: 1.0, a: 2.0, c: 2.0 if ties_allowed else 3.0, d: 4.0}]
 
 

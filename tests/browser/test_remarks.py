@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, open_hit, see_scores, submit, violations
+from tests.browser.acts import expect_scores, open_hit, press_submit, violations, wait_for_hit
 
 REASON = "It is offensive"
 ASKING: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "items_per_hit": 2, "texts": ["go", "run"]}
@@ -18,13 +18,13 @@ async def test_by_keys_a_comment_takes_its_digits_and_the_sliders_keep_theirs(ta
     fold = page.locator(".remarks > summary")
     for key in ["a", "7", "Tab", "5"]:
         await page.keyboard.press(key)
-    await see_scores(page, [7, 5])
+    await expect_scores(page, [7, 5])
     await fold.press("Enter")
     for key in ["Tab", "ArrowDown", "ArrowDown", "Tab", "3", "a", "?", "Enter", "b"]:
         await page.keyboard.press(key)
-    await see_scores(page, [7, 5])
+    await expect_scores(page, [7, 5])
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     said = {"flag": REASON, "comment": "3a?\nb"}
     assert stored.extra == {"remarks": {str(stored.items[0]): said}}
@@ -41,23 +41,21 @@ async def test_a_draft_keeps_what_was_said_over_a_reload(task: Any, visit: Any, 
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
-    await hit_shown(page)
+    await wait_for_hit(page)
     await expect(page.get_by_label("Comment on the whole set")).to_have_value("It's <b>alike</b>")
     assert await violations(page) == ""
 
 
-async def test_without_scripts(task: Any, visit: Any) -> None:
+async def test_without_scripts(task: Any, plain: Any) -> None:
     campaign = await task(**ASKING, flag_reasons=[])
-    page = (await visit(java_script_enabled=False)).page
-    await page.goto(campaign.link)
-    await page.get_by_role("button", name="Start").click()
-    for field in await page.locator(".row input").all():
-        await field.fill("40")
-    await page.locator(".remarks > summary").click()
-    await page.locator(".remarks select").last.select_option("something is wrong")
-    await page.get_by_label("Comment on item 1").fill("one\ntwo")
-    await page.locator(".primary").click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+    page = await plain(campaign.link)
+    await page.press("Start")
+    for field in page.numbers():
+        page.fill(field, "40")
+    page.select(page.all("select")[-1], "something is wrong")
+    page.fill("Comment on item 1", "one\ntwo")
+    assert await page.press("Submit") == []
+    assert page.texts("progress") == ["1 set done"]
     (stored,) = await campaign.responses()
     assert stored.extra == {"remarks": {str(stored.items[0]): {"comment": "one\ntwo"}, "hit": {"flag": ""}}}
 
@@ -70,6 +68,6 @@ async def test_a_choice_that_would_submit_waits_for_who_is_about_to_say_somethin
     await page.locator(".choice input").first.click()
     await expect(page.locator(".side[data-chosen]")).to_have_count(1)
     await page.get_by_label("Comment on the whole set").fill("Nearly the same.")
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     assert stored.extra == {"remarks": {"hit": {"comment": "Nearly the same."}}}

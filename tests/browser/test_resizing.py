@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, ViewportSize, expect
 
-from tests.browser.acts import AT_REST, open_hit, score_all, see_scores, sliders
+from tests.browser.acts import AT_REST, expect_scores, open_hit, score_all, sliders
 
 GIVEN = [71, 0, 100]
 WIDE, NARROW = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=800)
@@ -43,7 +43,7 @@ async def see_whole_hit(page: Page) -> None:
     assert min(await page.evaluate(SIDES)) > 0
     assert max(await page.evaluate(ASTRAY)) < 1
     assert await page.evaluate(MARKS) == pytest.approx(GIVEN, abs=0.5)
-    await see_scores(page, [*GIVEN, None, None])
+    await expect_scores(page, [*GIVEN, None, None])
     await page.keyboard.press("c")
     await expect(sliders(page).nth(2)).to_be_focused()
 
@@ -63,7 +63,7 @@ async def test_sliders_stay_when_the_window_changes_its_width(task: Any, visit: 
     assert await page.evaluate(CENTRES) == pytest.approx(before, abs=1)
     await page.keyboard.press("d")
     await page.keyboard.press("End")
-    await see_scores(page, [*GIVEN, 100, None])
+    await expect_scores(page, [*GIVEN, 100, None])
 
 
 async def test_sliders_stay_when_a_window_is_narrowed_little_by_little(task: Any, visit: Any) -> None:

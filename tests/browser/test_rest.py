@@ -1,4 +1,4 @@
-"""What stands beside the work: the instructions in one line, how far it is, a break, and the end with its code."""
+"""Everything beside the work: the instructions in one line, how far it is, a break, and the end with its code."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.acts import hit_shown, score_all, seen_at, start_by_link, submit, violations
+from tests.browser.acts import each_width, press_submit, score_all, start_by_link, violations, wait_for_hit
 
 
 async def test_what_stands_beside_the_work_is_quiet_and_the_end_says_what_was_earned(task: Any, visit: Any) -> None:
@@ -17,12 +17,12 @@ async def test_what_stands_beside_the_work_is_quiet_and_the_end_says_what_was_ea
     page = (await visit(viewport={"width": 320, "height": 844}, reduced_motion="reduce")).page
     await start_by_link(page, campaign.link)
     await score_all(page, [71, 93, 17, 4, 41])
-    await submit(page)
-    await hit_shown(page)
+    await press_submit(page)
+    await wait_for_hit(page)
     await expect(page.locator(".progress")).to_have_text("1 of 2 sets done · about 2 min left · $0.35 earned")
     folder = os.environ.get("EASEL_PICTURES")  # to look at
     for name in ("work", "end"):
-        async for width in seen_at(page, 1280, 320):
+        async for width in each_width(page, 1280, 320):
             assert await violations(page) == "", width
             assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
             if folder:
@@ -37,7 +37,7 @@ async def test_after_so_many_minutes_a_line_reminds_of_a_break_until_it_is_put_a
     page = (await visit()).page
     await page.clock.install()
     await page.goto(campaign.prolific())
-    await hit_shown(page)
+    await wait_for_hit(page)
     line = page.get_by_text("You have worked for a while.")
     await page.clock.fast_forward("19:00")
     await expect(line).to_be_hidden()

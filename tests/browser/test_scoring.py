@@ -10,20 +10,20 @@ from playwright.async_api import Page, expect
 
 from tests.browser.acts import (
     SUBMIT,
-    box_of,
+    bounding_box,
     click_at,
+    expect_ranks,
+    expect_score,
+    expect_scores,
     grab,
-    hit_shown,
+    item_texts,
     open_hit,
     point_on_strip,
+    press_submit,
     score_all,
-    see_ranks,
-    see_score,
-    see_scores,
     sliders,
     start_by_link,
-    submit,
-    texts,
+    wait_for_hit,
 )
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -47,13 +47,13 @@ async def test_a_campaign_by_mouse_to_the_end(task: Any, visit: Any) -> None:
     campaign = await task()
     page = (await visit()).page
     await start_by_link(page, campaign.link)
-    first = await texts(page)
+    first = await item_texts(page)
     await score_all(page, [71, 93, 17, 4, 41])
-    await see_ranks(page, ["2nd", "1st", "4th", "5th", "3rd"])
-    await submit(page)
+    await expect_ranks(page, ["2nd", "1st", "4th", "5th", "3rd"])
+    await press_submit(page)
     await expect(page.locator(".progress")).to_have_text("1 set done")
     await score_all(page, [10, 20, 30, 40, 50])
-    await submit(page)
+    await press_submit(page)
     await expect(page.get_by_role("heading", name="All done")).to_be_visible()
     await expect(page.get_by_text("You answered 2 sets.")).to_be_visible()
     response, _ = await campaign.responses()
@@ -69,15 +69,15 @@ async def test_a_campaign_by_keyboard_alone(task: Any, visit: Any) -> None:
     await page.goto(campaign.link)
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await hit_shown(page)
+    await wait_for_hit(page)
     for _ in range(2):
         await page.keyboard.press("Tab")  # past the instructions
     await expect(sliders(page).first).to_be_focused()
     keys = ["ArrowRight", "ArrowRight", "PageUp", "Tab", "Home", "Tab", "End", "ArrowDown", "d", "PageDown", "PageDown"]
     for key in keys:
         await page.keyboard.press(key)
-    await see_scores(page, [61, 0, 99, 40])
-    order = await texts(page)
+    await expect_scores(page, [61, 0, 99, 40])
+    order = await item_texts(page)
     await page.keyboard.press("Control+Enter")
     await expect(page.get_by_role("heading", name="All done")).to_be_focused()
     assert await campaign.scores() == [dict(zip(order, [61, 0, 99, 40], strict=True))]
@@ -88,21 +88,21 @@ async def test_a_campaign_by_keyboard_alone(task: Any, visit: Any) -> None:
 async def test_the_next_hit_is_announced_and_starts_at_the_top(page: Page) -> None:
     await page.set_viewport_size({"width": 1280, "height": 500})
     await score_all(page, [1, 2, 3, 4, 5])
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator("#question")).to_be_focused()
     await expect(page.locator("#announcer")).to_have_text("Saved. Next set. 1 set done")
     assert await page.evaluate("scrollY") == 0
-    await see_scores(page, [None] * 5)
+    await expect_scores(page, [None] * 5)
 
 
 async def test_there_is_no_thumb_until_a_slider_is_touched(page: Page) -> None:
-    await see_scores(page, [None] * 5)
+    await expect_scores(page, [None] * 5)
     assert await page.locator(".hint").all_inner_texts() == ["click, tap or use ← →"] * 5
     await expect(sliders(page).first).to_have_attribute("aria-valuetext", "not scored yet")
     await page.keyboard.press("b")  # focus alone is no touch
-    await see_scores(page, [None] * 5)
+    await expect_scores(page, [None] * 5)
     await click_at(page, 2, 30)
-    await see_scores(page, [None, None, 30, None, None])
+    await expect_scores(page, [None, None, 30, None, None])
     await expect(page.locator(".hint:visible")).to_have_count(4)
 
 
@@ -112,24 +112,24 @@ async def test_any_score_can_be_chosen_with_one_click(task: Any, visit: Any) -> 
     chosen = [0, 1, 49, 50, 51, 100]
     for row, score in enumerate(chosen):
         await click_at(page, row, score)
-        await see_scores(page, chosen[: row + 1] + [None] * (5 - row))
+        await expect_scores(page, chosen[: row + 1] + [None] * (5 - row))
 
 
 async def test_the_first_arrow_press_places_an_item_at_50(page: Page) -> None:
     for row, key in enumerate(["ArrowLeft", "ArrowRight", "PageUp"]):
         await page.keyboard.press("abc"[row])
         await page.keyboard.press(key)
-        await see_score(page, row, 50)
+        await expect_score(page, row, 50)
 
 
 async def test_a_thumb_pressed_beside_its_centre_stays_and_then_follows(page: Page) -> None:
     await click_at(page, 0, 40)
     await click_at(page, 0, 41)
-    await see_score(page, 0, 40)
+    await expect_score(page, 0, 40)
     await grab(page, ".row:first-child .thumb")
     await page.mouse.move(*await point_on_strip(page, 80), steps=3)
     await page.mouse.up()
-    await see_score(page, 0, 80)
+    await expect_score(page, 0, 80)
 
 
 async def test_a_screen_reader_hears_score_and_rank(page: Page) -> None:
@@ -140,7 +140,7 @@ async def test_a_screen_reader_hears_score_and_rank(page: Page) -> None:
     await click_at(page, 3, 71)
     await click_at(page, 4, 5)
     await expect(first).to_have_attribute("aria-valuetext", "71 of 100, tied second of five")
-    order = await texts(page)
+    order = await item_texts(page)
     await expect(page.get_by_role("slider", name=order[0])).to_have_value("71")
     await expect(page.get_by_role("group", name="How often is this verb used?")).to_be_visible()
     words = f"Order, highest first: {order[1]}, {order[0]}, same as {order[3]}, {order[2]}, {order[4]}."
@@ -151,13 +151,13 @@ async def test_an_announced_sentence_ends_once_and_is_gone_with_its_set(task: An
     page = (await visit()).page
     await open_hit(page, (await task(["Never again.", "Yes!"] * 2, items_per_hit=2)).prolific())
     await score_all(page, [10, 90])
-    low, high = await texts(page)
+    low, high = await item_texts(page)
     await expect(page.locator("#announcer")).to_have_text(f"Order, highest first: {high}, {low}")
     await page.evaluate(
         "window.heard = []; new MutationObserver(() => heard.push(announcer.textContent))"
         ".observe(document.getElementById('announcer'), { childList: true })"
     )
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator("#announcer")).to_have_text("Saved. Next set. 1 set done")
     assert await page.evaluate("heard[0]") == ""
 
@@ -169,20 +169,20 @@ async def test_the_header_keeps_its_height_from_the_first_set_to_the_second(task
     await open_hit(page, campaign.prolific())
     effort, progress = [page.locator(selector) for selector in (".effort", ".progress")]
     if width == 390:  # below the name, from the same edge
-        assert [(await box_of(part))["x"] for part in (effort, progress)] == [16.0, 16.0]
-    before = (await box_of(page.locator(".masthead")))["height"]
+        assert [(await bounding_box(part))["x"] for part in (effort, progress)] == [16.0, 16.0]
+    before = (await bounding_box(page.locator(".masthead")))["height"]
     await score_all(page, [1, 2, 3, 4, 5])
-    await submit(page)
+    await press_submit(page)
     await expect(page.get_by_role("button", name="Change my last answers")).to_be_visible()
     if width == 1280:
-        assert (await box_of(page.locator(".masthead")))["height"] == before
+        assert (await bounding_box(page.locator(".masthead")))["height"] == before
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_a_row_shows_number_rank_and_ties_only_when_it_has_them(page: Page, width: int) -> None:
     await page.set_viewport_size({"width": width, "height": 900})
     number, tie = page.locator(".number").first, page.get_by_label("Score a the same as")
-    await see_ranks(page, [""] * 5)
+    await expect_ranks(page, [""] * 5)
     await expect(page.locator(".number")).to_have_text([""] * 5)
     await expect(page.locator(":is(.same, .clear):visible")).to_have_count(0)
     place = "it => [...it.parentElement.querySelectorAll('button, select')].map(it => it.getBoundingClientRect().x)"
@@ -192,7 +192,7 @@ async def test_a_row_shows_number_rank_and_ties_only_when_it_has_them(page: Page
     await expect(page.locator(".same:visible")).to_have_count(5)  # in b's own there is only "no score"
     await tie.select_option("same as b")
     await expect(number).to_have_text("93")
-    await see_ranks(page, ["=1st", "=1st", "", "", ""])
+    await expect_ranks(page, ["=1st", "=1st", "", "", ""])
     assert await tie.evaluate(place) == before
 
 
@@ -205,8 +205,8 @@ async def test_ties_are_exact_by_list_key_and_strip(page: Page) -> None:
     x, y = await point_on_strip(page, 71)
     await page.mouse.move(x + 3, y, steps=4)
     await page.mouse.up()
-    await see_scores(page, [71, 12, 71, 71, 71])
-    await see_ranks(page, ["=1st", "5th", "=1st", "=1st", "=1st"])
+    await expect_scores(page, [71, 12, 71, 71, 71])
+    await expect_ranks(page, ["=1st", "5th", "=1st", "=1st", "=1st"])
 
 
 async def test_items_are_placed_and_moved_on_the_strip(task: Any, visit: Any) -> None:
@@ -220,10 +220,10 @@ async def test_items_are_placed_and_moved_on_the_strip(task: Any, visit: Any) ->
     await grab(page, ".mark:has-text('a')")
     await page.mouse.move(*await point_on_strip(page, 60), steps=4)
     await page.mouse.up()
-    await see_scores(page, [60, 40, 90, None, None])
+    await expect_scores(page, [60, 40, 90, None, None])
     await click_at(page, 3, 5)
     await click_at(page, 4, 6)
-    await submit(page)
+    await press_submit(page)
     response, *_ = await campaign.responses()
     assert response.input_kinds == ["strip", "mouse", "strip", "mouse", "mouse"]
     assert response.changes == [2, 1, 1, 1, 1]
@@ -233,22 +233,22 @@ async def test_escape_during_a_drag_changes_nothing(page: Page) -> None:
     await score_all(page, [20])
     await grab(page, ".mark:has-text('a')")
     await page.mouse.move(*await point_on_strip(page, 60), steps=4)
-    await see_score(page, 0, 60)
+    await expect_score(page, 0, 60)
     await page.keyboard.press("Escape")
-    await see_score(page, 0, 20)
+    await expect_score(page, 0, 20)
     await page.mouse.up()
-    await see_score(page, 0, 20)
+    await expect_score(page, 0, 20)
 
 
 async def test_a_click_on_a_mark_goes_to_its_row(page: Page) -> None:
     await page.locator(".chip:nth-child(4)").click()
     await expect(sliders(page).nth(3)).to_be_focused()
-    await see_scores(page, [None] * 5)
+    await expect_scores(page, [None] * 5)
 
 
 async def test_marks_that_would_cover_each_other_stand_side_by_side(page: Page) -> None:
     await score_all(page, [50, 50, 51, 99, 100])
-    boxes = [await box_of(mark) for mark in await page.locator(".mark").all()]
+    boxes = [await bounding_box(mark) for mark in await page.locator(".mark").all()]
     places = sorted((box["x"], box["x"] + box["width"]) for box in boxes)
     assert all(left[1] <= right[0] for left, right in pairwise(places))
 
@@ -297,17 +297,17 @@ async def test_the_line_of_a_mark_moves_with_it(task: Any, visit: Any) -> None:
 async def test_buttons_place_and_step(page: Page) -> None:
     raise_b, lower_b = page.get_by_label("Raise b by 1"), page.get_by_label("Lower b by 1")
     await raise_b.click()
-    await see_score(page, 1, 50)
+    await expect_score(page, 1, 50)
     await raise_b.click()
     await lower_b.click()
     await lower_b.click()
-    await see_score(page, 1, 49)
+    await expect_score(page, 1, 49)
 
 
 async def test_rows_move_only_when_asked_to_and_keep_the_focus(page: Page) -> None:
-    before = await texts(page)
+    before = await item_texts(page)
     await score_all(page, [71, 93, 17, 4, 41])
-    assert await texts(page) == before
+    assert await item_texts(page) == before
     await page.keyboard.press("a")
     await page.locator(".sort").press("Enter")
     await expect(page.locator(".row .text")).to_have_text([before[i] for i in (1, 0, 4, 2, 3)])
@@ -315,7 +315,7 @@ async def test_rows_move_only_when_asked_to_and_keep_the_focus(page: Page) -> No
     assert await page.locator(".row").first.evaluate("row => row.getAnimations().length") == 0
     await page.keyboard.press("b")  # a letter stays with its item
     await expect(sliders(page).first).to_be_focused()
-    await see_scores(page, [93, 71, 41, 17, 4])
+    await expect_scores(page, [93, 71, 41, 17, 4])
 
 
 async def test_submit_says_what_is_missing_and_goes_there(page: Page) -> None:
@@ -337,7 +337,7 @@ async def test_equal_scores_are_asked_about_once(page: Page) -> None:
     await page.locator(SUBMIT).click()
     await expect(page.locator(".status")).to_contain_text("All five have the same score. If you mean it, submit again.")
     await expect(page.locator(SUBMIT)).to_have_text("Submit all equal")
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator(".progress")).to_have_text("1 set done")
 
 
@@ -368,10 +368,10 @@ async def test_shift_makes_an_arrow_a_step_of_ten(page: Page) -> None:
         ("Shift+ArrowDown", 40),
     ):
         await page.keyboard.press(key)
-        await see_score(page, 0, score)
+        await expect_score(page, 0, score)
     await page.keyboard.press("b")
     await page.keyboard.press("Shift+ArrowRight")
-    await see_score(page, 1, 50)
+    await expect_score(page, 1, 50)
 
 
 @pytest.fixture
@@ -391,8 +391,8 @@ async def test_a_number_that_is_typed_scores_the_row_in_focus(still: Any) -> Non
         await page.keyboard.press(letter)
         for digit in number:
             await page.keyboard.press(digit)
-    await see_scores(page, [72, 100, 0, 7, 45])
-    await submit(page)
+    await expect_scores(page, [72, 100, 0, 7, 45])
+    await press_submit(page)
     (response,) = await campaign.responses()
     assert (response.changes, response.input_kinds) == ([1] * 5, ["keyboard"] * 5)
 
@@ -403,38 +403,38 @@ async def test_a_digit_begins_another_number_after_a_pause_another_key_or_a_hund
     await page.keyboard.press("7")
     await page.clock.fast_forward(2000)
     await page.keyboard.press("2")
-    await see_score(page, 0, 2)
+    await expect_score(page, 0, 2)
     for keys, score in (("ArrowRight", 3), ("6", 6), ("5", 65), ("4", 4), ("0", 40), ("Backspace", 4), ("1", 41)):
         await page.keyboard.press(keys)
-        await see_score(page, 0, score)
+        await expect_score(page, 0, score)
     await page.keyboard.press("b")
     await page.keyboard.press("a")
     await page.keyboard.press("9")
-    await see_score(page, 0, 9)
+    await expect_score(page, 0, 9)
 
 
 async def test_a_number_typed_where_no_row_has_the_focus_scores_the_first_without_a_score(still: Any) -> None:
     page, _ = still
     await page.keyboard.type("72")
-    await see_scores(page, [72, None, None, None, None])
+    await expect_scores(page, [72, None, None, None, None])
     await expect(sliders(page).first).to_be_focused()
     await page.locator("#question").focus()
     await page.keyboard.type("9")
-    await see_scores(page, [72, 9, None, None, None])
+    await expect_scores(page, [72, 9, None, None, None])
     await expect(sliders(page).nth(1)).to_be_focused()
 
 
 async def test_a_number_typed_after_a_press_on_a_rows_button_is_that_rows(page: Page) -> None:
     await page.get_by_label("Raise c by 1").click()
     await page.keyboard.type("30")
-    await see_scores(page, [None, None, 30, None, None])
+    await expect_scores(page, [None, None, 30, None, None])
 
 
 async def test_a_digit_changes_nothing_once_all_rows_have_scores(page: Page) -> None:
     await score_all(page, [1, 2, 3, 4, 5])
     await page.locator("#question").focus()
     await page.keyboard.press("7")
-    await see_scores(page, [1, 2, 3, 4, 5])
+    await expect_scores(page, [1, 2, 3, 4, 5])
 
 
 async def test_keys_pressed_in_a_text_field_are_its_own(page: Page) -> None:
@@ -442,7 +442,7 @@ async def test_keys_pressed_in_a_text_field_are_its_own(page: Page) -> None:
         await page.evaluate("field => document.querySelector('main').insertAdjacentHTML('afterbegin', field)", field)
         await page.locator("main > :first-child").focus()
         await page.keyboard.type("7a?")
-        await see_scores(page, [None] * 5)
+        await expect_scores(page, [None] * 5)
         await expect(page.locator("main > :first-child")).to_be_focused()
         await expect(page.locator(".keys dl")).to_be_hidden()
 
@@ -455,11 +455,11 @@ async def test_a_row_can_be_cleared(page: Page) -> None:
         lambda: page.get_by_label("Clear b").click(),
         lambda: page.get_by_label("Score b the same as").select_option("no score"),
     ):
-        await see_ranks(page, ["2nd", "1st", "4th", "5th", "3rd"])
+        await expect_ranks(page, ["2nd", "1st", "4th", "5th", "3rd"])
         await page.keyboard.press("b")
         await cleared()
-        await see_scores(page, [71, None, 17, 4, 41])
-        await see_ranks(page, ["1st", "", "3rd", "4th", "2nd"])
+        await expect_scores(page, [71, None, 17, 4, 41])
+        await expect_ranks(page, ["1st", "", "3rd", "4th", "2nd"])
         await expect(page.locator(".mark:visible")).to_have_count(4)
         await expect(page.locator(".status .message")).to_have_text("1 left")
         await expect(page.locator(SUBMIT)).to_have_attribute("aria-disabled", "true")
@@ -473,8 +473,8 @@ async def test_what_was_cleared_stays_cleared_after_a_reload(page: Page) -> None
     async with page.expect_response(lambda response: response.request.method == "PUT"):
         await page.keyboard.press("Delete")
     await page.reload()
-    await hit_shown(page)
-    await see_scores(page, [None, 93, None, None, None])
+    await wait_for_hit(page)
+    await expect_scores(page, [None, 93, None, None, None])
 
 
 QUIET = ":is(.steps button, .steps select)"
@@ -498,7 +498,7 @@ async def test_on_the_last_set_nothing_is_promised_after_it(task: Any, visit: An
     for words in ("Submit and next", "Submit"):
         await expect(page.locator(SUBMIT)).to_have_text(words)
         await score_all(page, [1, 2, 3, 4, 5])
-        await submit(page)
+        await press_submit(page)
     await expect(page.get_by_role("heading", name="Nothing left for you")).to_be_visible()
 
 
@@ -512,9 +512,9 @@ async def test_an_item_that_comes_alone_is_explained_and_submitted_at_once(task:
     await expect(page.get_by_text(LAST_ITEM)).to_be_visible()
     await expect(page.get_by_role("button", name="Sort rows by score")).to_be_hidden()
     await score_all(page, [71])
-    await see_ranks(page, [""])
+    await expect_ranks(page, [""])
     await expect(sliders(page)).to_have_attribute("aria-valuetext", "71 of 100")
-    await submit(page)
+    await press_submit(page)
     assert await campaign.scores() == [{"abide": 71}]
 
 
@@ -530,7 +530,7 @@ async def test_the_hint_is_there_for_the_first_two_sets(task: Any, visit: Any) -
     for hints in (5, 5, 0):
         await expect(page.locator(".hint:visible")).to_have_count(hints)
         await score_all(page, [1, 2, 3, 4, 5])
-        await submit(page)
+        await press_submit(page)
 
 
 async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> None:
@@ -538,7 +538,7 @@ async def test_without_numbers_only_the_rank_is_shown(task: Any, visit: Any) -> 
     await open_hit(page, (await task(show_numbers=False)).prolific())
     await score_all(page, [73, 12])
     assert "73" not in await page.locator("main").inner_text()
-    await see_ranks(page, ["1st", "2nd", "", "", ""])
+    await expect_ranks(page, ["1st", "2nd", "", "", ""])
 
 
 LINES = "text => Math.round(text.clientHeight / parseFloat(getComputedStyle(text).lineHeight))"
@@ -556,7 +556,7 @@ async def test_a_long_text_is_folded_until_asked_for_and_the_choice_is_kept(task
     await expect(button).to_be_focused()
     assert await page.locator(".text").nth(1).evaluate(LINES) == 10
     await score_all(page, [1, 2])
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator(".show-all")).to_have_text(["Show less", "Show less"])
     await button.click()
     assert await text.evaluate(LINES) == 10
@@ -587,7 +587,7 @@ async def test_words_of_another_direction_have_it(task: Any, visit: Any) -> None
 async def test_an_item_that_looks_like_markup_is_shown_as_it_is(task: Any, visit: Any) -> None:
     page = (await visit()).page
     await open_hit(page, (await task(texts=["<b>bold</b>", "{{ 7 * 7 }} & more"], items_per_hit=2)).prolific())
-    assert sorted(await texts(page)) == ["<b>bold</b>", "{{ 7 * 7 }} & more"]
+    assert sorted(await item_texts(page)) == ["<b>bold</b>", "{{ 7 * 7 }} & more"]
 
 
 async def test_ten_items_fit_on_the_narrowest_screen(task: Any, visit: Any) -> None:
@@ -599,8 +599,8 @@ async def test_ten_items_fit_on_the_narrowest_screen(task: Any, visit: Any) -> N
     for left in (10, 5, 0):
         await score_all(page, [50] * (10 - left))
         await expect(page.locator(".status .message")).to_have_text(f"{left} left" if left else "")
-        assert (await box_of(dock))["height"] < 568 / 5
-    boxes = [await box_of(mark) for mark in await page.locator(".mark").all()]
+        assert (await bounding_box(dock))["height"] < 568 / 5
+    boxes = [await bounding_box(mark) for mark in await page.locator(".mark").all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 320 for box in boxes)
     assert await page.evaluate("document.documentElement.scrollWidth") == 320
 
@@ -647,7 +647,7 @@ async def test_the_strip_never_covers_the_slider_in_use(task: Any, visit: Any, w
 
 async def test_assistive_technology_may_set_a_slider(page: Page) -> None:
     await sliders(page).first.fill("64")
-    await see_score(page, 0, 64)
+    await expect_score(page, 0, 64)
 
 
 LIFTED = """() => {
@@ -674,7 +674,7 @@ async def drag_finger(page: Page, *points: tuple[float, float]) -> None:
 
 
 async def middle_of(page: Page, selector: str) -> tuple[float, float]:
-    box = await box_of(page.locator(selector))
+    box = await bounding_box(page.locator(selector))
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -694,34 +694,34 @@ async def test_on_a_phone_the_hint_is_for_fingers_and_nothing_waits_for_a_pointe
 async def test_scrolling_by_touch_changes_no_value(phone: Page) -> None:
     await phone.locator(".row .rail").first.tap(position={"x": 100, "y": 22}, force=True)
     before = [pytest.approx(30, abs=1), None, None, None, None]
-    await see_scores(phone, before)
+    await expect_scores(phone, before)
     for selector in (".row:nth-child(2) .track", ".row:first-child .thumb"):
         await phone.evaluate("scrollTo(0, 0)")
         x, y = await middle_of(phone, selector)
         await phone.evaluate(SCROLLED)
         await drag_finger(phone, *((x - step, y - 10 * step) for step in range(10)))
         await phone.wait_for_function("() => scrolled > 0 && scrollY > 60")
-        await see_scores(phone, before)
+        await expect_scores(phone, before)
 
 
 async def test_a_finger_that_cannot_scroll_further_changes_no_value(phone: Page) -> None:
     await phone.set_viewport_size({"width": 390, "height": 1200})
     x, y = await middle_of(phone, ".row:nth-child(2) .track")
     await drag_finger(phone, *((x - step, y - 10 * step) for step in range(10)))
-    await see_scores(phone, [None] * 5)
+    await expect_scores(phone, [None] * 5)
 
 
 async def test_touch_places_by_a_tap_and_by_a_drag_sideways(phone: Page) -> None:
     await phone.locator(".row .rail").first.tap(position={"x": 10, "y": 22}, force=True)
     x, y = await middle_of(phone, ".row:nth-child(2) .track")
     await drag_finger(phone, *((x - 60 + 10 * step, y) for step in range(7)))
-    await see_scores(phone, [pytest.approx(3, abs=1), pytest.approx(50, abs=1), None, None, None])
+    await expect_scores(phone, [pytest.approx(3, abs=1), pytest.approx(50, abs=1), None, None, None])
 
 
 async def test_touch_drags_a_mark_onto_the_strip(phone: Page) -> None:
     x, y = await middle_of(phone, ".chip:first-child")
     await drag_finger(phone, *((x + (195 - x) * step / 5, y - 8 * step) for step in range(6)))
-    await see_score(phone, 0, pytest.approx(50, abs=1))
+    await expect_score(phone, 0, pytest.approx(50, abs=1))
 
 
 async def test_on_a_phone_targets_are_large_and_strip_and_button_stay_at_the_bottom(phone: Page) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import hit_shown, seen_at, violations
+from tests.browser.acts import each_width, violations, wait_for_hit
 
 CONSENT = """## Your data
 
@@ -32,7 +32,7 @@ async def narrow(visit: Any, *, scripted: bool = True) -> Page:
 
 async def is_good(page: Page, name: str) -> None:
     """Wide and narrow, nothing sticks out, and axe finds nothing; a picture is kept where somebody wants to look."""
-    async for width in seen_at(page, 1280, 320):
+    async for width in each_width(page, 1280, 320):
         if page.scripted:  # type: ignore[attr-defined]
             assert await violations(page) == "", width
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
@@ -57,7 +57,7 @@ async def test_from_prolific_by_keyboard_to_the_first_set(page: Page, task: Any)
     await expect(page.get_by_role("heading", name="Before you begin")).to_be_visible()
     await is_good(page, "consent")
     await page.get_by_role("button", name="I agree", exact=True).press("Enter")
-    await hit_shown(page)
+    await wait_for_hit(page)
 
 
 async def test_saying_no_by_keyboard_ends_kindly(page: Page, task: Any) -> None:
@@ -91,7 +91,7 @@ async def test_questions_by_keyboard(page: Page, task: Any) -> None:
     await is_good(page, "questions")
     await page.get_by_label("What do you do?").fill("nurse")
     await page.get_by_label("What do you do?").press("Enter")
-    await hit_shown(page)
+    await wait_for_hit(page)
     ((said,),) = await campaign.rows("SELECT said FROM visits WHERE campaign_id = :campaign")
     assert said == {"language": "German", "country": "Country 3", "job": "nurse"}
 
@@ -106,7 +106,7 @@ async def test_the_passphrase_by_keyboard(page: Page, task: Any) -> None:
     await page.get_by_label("Enter the passphrase").fill("apples")
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Start").press("Enter")
-    await hit_shown(page)
+    await wait_for_hit(page)
 
 
 async def test_a_link_of_ones_own_on_two_devices(page: Page, task: Any, visit: Any) -> None:
@@ -118,10 +118,10 @@ async def test_a_link_of_ones_own_on_two_devices(page: Page, task: Any, visit: A
     address = f"{campaign.origin}/personal/{campaign.row.link_key}?person=a-link-of-her-own"
     await page.goto(address)
     await page.get_by_role("button", name="Start").press("Enter")
-    await hit_shown(page)
+    await wait_for_hit(page)
     other = (await visit()).page
     await other.goto(address)
-    await hit_shown(other)
+    await wait_for_hit(other)
     hits = {await one.locator("form.answer").get_attribute("data-hit") for one in (page, other)}
     assert len(hits) == 1
 
@@ -154,7 +154,7 @@ async def test_training_and_qualification_by_keyboard(page: Page, task: Any) -> 
 
 async def answer(page: Page, scores: tuple[str, str]) -> None:
     """By the keys of the sliders, or in the fields of the plain form."""
-    await hit_shown(page)
+    await wait_for_hit(page)
     for field, score in zip(await page.locator(".row input").all(), scores, strict=True):
         if not page.scripted:  # type: ignore[attr-defined]
             await field.fill(score)

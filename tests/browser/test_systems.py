@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from app.campaigns import lifecycle
 from app.imports import outputs
 from app.uploads import table_from_objects
-from tests.browser.acts import SUBMIT, becomes, open_hit, sliders, submit, texts, violations
+from tests.browser.acts import item_texts, open_hit, press_submit, sliders, violations, wait_for_value
 from tests.media.files import packed, wav
 
 LONG = "A long sentence, in which much happens. " * 30
@@ -48,7 +48,7 @@ async def campaign(task: Any) -> Any:
 async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any, visit: Any) -> None:
     page: Page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    first = await texts(page)
+    first = await item_texts(page)
     segment = first[0].split()[1]
     assert sorted(first) == [f"other {segment}", f"same {segment}"]
     await expect(page.locator(".beside-items dd")).to_have_text([LONG.strip(), f"Reference {segment}"])
@@ -62,17 +62,16 @@ async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any,
     assert scores[0] == scores[1] > scores[2]
 
 
-async def test_outputs_are_answered_without_javascript_on_a_phone(campaign: Any, visit: Any) -> None:
-    page: Page = (await visit(java_script_enabled=False, viewport={"width": 320, "height": 700})).page
-    await page.goto(campaign.link)
-    await page.get_by_role("button", name="Start").click()
-    await expect(page.locator(".beside-items dt")).to_have_text(["Source", "Reference"])
-    fields = page.locator("input[type=number]")
-    await expect(fields).to_have_count(2)
-    for field in await fields.all():
-        await field.fill("40")
-    await page.locator(SUBMIT).click()
-    await expect(page.locator(".progress")).to_have_text("1 set done")
+async def test_outputs_are_answered_without_javascript(campaign: Any, plain: Any) -> None:
+    page = await plain(campaign.link)
+    await page.press("Start")
+    (beside,) = page.all(class_="beside-items")
+    assert [term.text for term in beside if term.tag == "dt"] == ["Source", "Reference"]
+    assert len(page.numbers()) == 2
+    for field in page.numbers():
+        page.fill(field, "40")
+    assert await page.press("Submit") == []
+    assert page.texts("progress") == ["1 set done"]
     (stored,) = await campaign.responses()
     assert stored.scores == [40.0] * 3
 
@@ -120,12 +119,12 @@ async def test_recordings_are_heard_below_what_they_say_each_once(speech: Any, v
     async def durations() -> list[str]:
         return sorted(await players.evaluate_all(HEARD))
 
-    await becomes(durations, ["0.5", "0.7"])
+    await wait_for_value(durations, ["0.5", "0.7"])
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await violations(page) == ""
     for row, key in enumerate("37"):
         await sliders(page).nth(row).press(key)
-    await submit(page)
+    await press_submit(page)
     (stored,) = await speech.responses()
     assert len(stored.scores) == 3
 

@@ -12,7 +12,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.imports import items
-from tests.browser.acts import hit_shown, open_hit, score_all, submit, violations
+from tests.browser.acts import open_hit, press_submit, score_all, violations, wait_for_hit
 from tests.browser.conftest import Task
 
 CODE = [
@@ -115,7 +115,7 @@ async def test_formulas_are_typeset_with_their_source_for_screen_readers(uploade
     fonts = await page.evaluate("document.fonts.ready.then(fonts => [...fonts].some(font => font.status == 'loaded'))")
     assert fonts
     await score_all(page, [50])
-    await submit(page)
+    await press_submit(page)
     await expect(page.locator(".row .text .math.typeset")).to_have_count(
         3
     )  # of the next HIT, which the script puts there
@@ -180,6 +180,6 @@ async def test_texts_of_100000_characters_are_folded_and_can_be_judged(uploaded,
     assert (await page.locator(".row .text").first.inner_text())[-5:-1] == "end "
     await page.locator(".row").first.get_by_role("button", name="Show less").click()
     await score_all(page, [10, 50, 90])
-    await submit(page)
-    await hit_shown(page)
+    await press_submit(page)
+    await wait_for_hit(page)
     assert len(await campaign.responses()) == 1

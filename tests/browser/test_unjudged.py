@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.designs.registry import DESIGNS
-from tests.browser.acts import hit_shown, open_hit, submit, violations
+from tests.browser.acts import open_hit, press_submit, violations, wait_for_hit
 
 REASON = "It is in another language"
 TEXTS = ["go", "abide", "run", "hum"]
@@ -35,7 +35,7 @@ VALUES = {
 }
 
 
-def asked(design: str) -> dict[str, Any]:
+def settings_for(design: str) -> dict[str, Any]:
     settings = {"design_settings": {"baseline": "0"}} if design == "baseline" else {}
     return {
         "design": design,
@@ -58,7 +58,7 @@ async def fits(page: Page) -> None:
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_an_answer_in_which_nothing_can_be_judged(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(**asked(design))
+    campaign = await task(**settings_for(design))
     page = (await visit(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)).page
     await open_hit(page, campaign.prolific())
     count = 2 if design in PAIRS else 4
@@ -66,7 +66,7 @@ async def test_an_answer_in_which_nothing_can_be_judged(task: Any, visit: Any, d
         await mark(page, place)
     await fits(page)
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     assert all(map(math.isnan, stored.scores))
     assert stored.extra == {"cannot_be_judged": dict.fromkeys(map(str, stored.items), REASON)}
@@ -74,7 +74,7 @@ async def test_an_answer_in_which_nothing_can_be_judged(task: Any, visit: Any, d
 
 @pytest.mark.parametrize("design", KEYS)
 async def test_the_others_are_answered_by_keys(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(**asked(design))
+    campaign = await task(**settings_for(design))
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
     fold = page.locator(".cannot-judge")
@@ -86,7 +86,7 @@ async def test_the_others_are_answered_by_keys(task: Any, visit: Any, design: st
     for key in KEYS[design]:
         await page.keyboard.press(key)
     assert await violations(page) == ""
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     assert math.isnan(stored.scores[0])
     assert stored.scores[1:] == pytest.approx(VALUES[design], nan_ok=True)
@@ -94,20 +94,20 @@ async def test_the_others_are_answered_by_keys(task: Any, visit: Any, design: st
 
 
 async def test_a_number_beside_a_reference_is_not_asked_for(task: Any, visit: Any) -> None:
-    campaign = await task(**asked("magnitude"))
+    campaign = await task(**settings_for("magnitude"))
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
     await page.locator(".judged input").first.fill("not a number")
     await mark(page, 0)
     for place in (1, 2, 3):
         await page.locator(".judged input").nth(place).fill("150")
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     assert stored.scores == pytest.approx([math.nan, 150, 150, 150], nan_ok=True)
 
 
 async def test_what_was_said_can_be_taken_back_and_the_item_is_asked_again(task: Any, visit: Any) -> None:
-    campaign = await task(**asked("slider"))
+    campaign = await task(**settings_for("slider"))
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
     for key in ["a", "9", *KEYS["slider"]]:
@@ -119,21 +119,21 @@ async def test_what_was_said_can_be_taken_back_and_the_item_is_asked_again(task:
     await page.locator("#question").focus()
     for key in "a9":
         await page.keyboard.press(key)
-    await submit(page)
+    await press_submit(page)
     (stored,) = await campaign.responses()
     assert (stored.scores, stored.extra) == ([9, 5, 6, 7], None)
 
 
 @pytest.mark.parametrize("design", ["slider", "categories", "ranking", "pairwise"])
 async def test_a_draft_keeps_it_over_a_reload(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(**asked(design))
+    campaign = await task(**settings_for(design))
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
     async with page.expect_response(lambda reply: reply.request.method == "PUT"):
         await mark(page, 1)
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
-    await hit_shown(page)
+    await wait_for_hit(page)
     await expect(page.locator(".cannot-judge")).to_have_attribute("open", "")
     await expect(page.locator(".item[data-unjudged]")).to_have_count(1)
     await expect(page.locator(".cannot-judge select").nth(1)).to_have_value(REASON)
@@ -141,7 +141,7 @@ async def test_a_draft_keeps_it_over_a_reload(task: Any, visit: Any, design: str
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_without_scripts(task: Any, visit: Any, design: str) -> None:
-    campaign = await task(**asked(design), unjudged_reasons=[])
+    campaign = await task(**settings_for(design), unjudged_reasons=[])
     page = (await visit(java_script_enabled=False)).page
     await page.goto(campaign.link)
     await page.get_by_role("button", name="Start").click()

@@ -18,7 +18,7 @@ from tests.annotation.hits.campaigns import NOW
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 
 
-async def draft(engine: AsyncEngine, **settings: Any) -> Campaign:
+async def create_draft(engine: AsyncEngine, **settings: Any) -> Campaign:
     values: dict[str, Any] = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings(**values | settings)
     async with engine.begin() as connection:
@@ -52,16 +52,16 @@ async def import_items(
     return (await import_file(engine, campaign, content, name, **how)).imported
 
 
-async def lead(engine: AsyncEngine, campaign: Campaign, action: str = "launch") -> Campaign:
+async def apply_action(engine: AsyncEngine, campaign: Campaign, action: str = "launch") -> Campaign:
     async with engine.begin() as connection:
         return await lifecycle.apply_transition(connection, campaign.slug, action, now=NOW)
 
 
-async def launched(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Campaign:
+async def create_launched_campaign(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Campaign:
     priors = settings.pop("priors", False)
-    campaign = await draft(engine, **settings)
+    campaign = await create_draft(engine, **settings)
     await import_items(engine, campaign, content, priors=priors)
-    return await lead(engine, campaign)
+    return await apply_action(engine, campaign)
 
 
 async def import_results(
@@ -73,7 +73,7 @@ async def import_results(
     )
 
 
-async def is_clean(engine: AsyncEngine, slug: str) -> bool:
+async def replay_is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
         return (await verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))).is_clean

@@ -1,4 +1,4 @@
-"""What can be changed once people answer, and what cannot: nothing is lost, no limit passed, and the log knows."""
+"""Changes of settings after the launch: nothing is lost, no limit passed, and the log knows."""
 
 import asyncio
 from io import BytesIO
@@ -17,7 +17,7 @@ from app.errors import Conflict, Invalid
 from app.imports import items
 from app.imports.columns import ColumnMapping
 from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, running, submit, value, values
-from tests.campaigns.drafts import is_clean, lead
+from tests.campaigns.drafts import apply_action, replay_is_clean
 
 NOTES = ["Items are named by the column “id”, and annotators see the column “verb”."]
 
@@ -53,14 +53,15 @@ def test_each_setting_says_by_itself_whether_it_changes_meaning():
     assert not open_ & {"question", "design", "items_per_hit", "update_law", "gamma", "seed", "rule", "low_label"}
 
 
-@pytest.mark.parametrize("name", sorted(set(CampaignSettings.model_fields) - set(SETTINGS_EDITABLE_AFTER_LAUNCH)))
-def test_what_is_fixed_is_refused_and_the_way_out_is_named(name):
-    settings = CampaignSettings(name="Verbs", question="How often?", low_label="rare", high_label="often")
-    campaign: Any = SimpleNamespace(name="Verbs", status="running")
-    changed = settings.model_copy(update={name: object()})
-    with pytest.raises(Conflict, match="Copy the campaign") as refused:
-        lifecycle.refuse_changes_fixed_by_launch(campaign, settings, changed)
-    assert refused.value.code == "not_a_draft"
+def test_what_is_fixed_is_refused_and_the_way_out_is_named(subtests):
+    for name in sorted(set(CampaignSettings.model_fields) - set(SETTINGS_EDITABLE_AFTER_LAUNCH)):
+        with subtests.test(name=name):
+            settings = CampaignSettings(name="Verbs", question="How often?", low_label="rare", high_label="often")
+            campaign: Any = SimpleNamespace(name="Verbs", status="running")
+            changed = settings.model_copy(update={name: object()})
+            with pytest.raises(Conflict, match="Copy the campaign") as refused:
+                lifecycle.refuse_changes_fixed_by_launch(campaign, settings, changed)
+            assert refused.value.code == "not_a_draft"
 
 
 async def test_instructions_are_kept_as_versions(engine):
@@ -87,7 +88,7 @@ async def test_more_judgments_are_asked_for_at_once_also_by_a_process_that_had_c
     await submit(engine, assignment, hit)
     await answer_all(engine, assignment, cache)
     assert {row[0] for row in await values(engine, "SELECT judgments FROM posteriors")} == {3}
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_finished_campaign_is_reopened_once_it_wants_something(engine):
@@ -95,15 +96,15 @@ async def test_a_finished_campaign_is_reopened_once_it_wants_something(engine):
     ann = await annotator(engine, campaign)
     assert (await answer_all(engine, ann))[1] == "all_done"
     with pytest.raises(Conflict) as refused:
-        await lead(engine, campaign, "reopen")
+        await apply_action(engine, campaign, "reopen")
     assert refused.value.code == "nothing_wanted"
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
     await change(engine, campaign, judgments_per_item=2)
-    reopened = await lead(engine, campaign, "reopen")
+    reopened = await apply_action(engine, campaign, "reopen")
     assert (reopened.status, reopened.finished_at) == ("running", None)
     assert (await answer_all(engine, ann))[0] > 0
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 @pytest.mark.parametrize("law", ["easl", "ra", "easl-aware"])
@@ -119,13 +120,13 @@ async def test_items_join_a_running_campaign_with_the_prior(engine, law, selecti
     after = dict(await values(engine, f"SELECT number, state {present}"))
     assert [(item, after[item]) for item, _ in before] == before
     assert all(after[item] == after[8] for item in (6, 7))
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     await submit(engine, ann, held)
     for other in ("bea", "cat"):
         await answer_all(engine, await annotator(engine, campaign, other), cache)
     assert set(await values(engine, f"SELECT judgments {present}")) == {(2,)}
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_items_of_a_launched_campaign_are_not_replaced_and_ids_stay_unlike(engine):
@@ -180,7 +181,7 @@ async def test_items_are_added_and_limits_changed_while_8_work_and_nothing_is_lo
         assert set(await values(engine, "SELECT judgments FROM current_posteriors")) == {(6,)}
         assert await value(engine, "SELECT count(*) FROM current_posteriors") == 25
         assert await value(engine, "SELECT count(*) FROM audit_log WHERE action = 'settings.changed'") == 5
-        assert await is_clean(engine, campaign.slug)
+        assert await replay_is_clean(engine, campaign.slug)
     finally:
         for engine in engines:
             await engine.dispose()

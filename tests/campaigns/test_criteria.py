@@ -9,10 +9,17 @@ from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
 from app.imports import responses_import
 from tests.annotation.hits.campaigns import NOW, value, values
-from tests.annotation.hits.criteria import criteria
-from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
+from tests.annotation.hits.criteria import criteria_settings
+from tests.campaigns.drafts import (
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_items,
+    import_results,
+    replay_is_clean,
+)
 
-BOTH = criteria(2)
+BOTH = criteria_settings(2)
 
 
 def settings(**more):
@@ -31,11 +38,10 @@ def test_a_setting_of_the_way_of_asking_is_kept_as_that_reads_it():
     }
 
 
-@pytest.mark.parametrize(
-    ("more", "field", "words"),
-    [
+def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
+    for more, field, words in (
         ({"criteria": BOTH[:1]}, "criteria", "2 to 5, or none"),
-        ({"criteria": criteria(3) * 2}, "criteria", "at most 5"),
+        ({"criteria": criteria_settings(3) * 2}, "criteria", "at most 5"),
         ({"criteria": [BOTH[0], BOTH[0]]}, "criteria", "another name"),
         ({"criteria": [BOTH[0] | {"name": "caf\u00e9"}, BOTH[1] | {"name": "Cafe\u0301"}]}, "criteria", "another name"),
         ({"criteria": [BOTH[0], {"name": "x"}]}, "criteria", "required"),
@@ -63,13 +69,12 @@ def test_a_setting_of_the_way_of_asking_is_kept_as_that_reads_it():
             "update_law",
             "as many labels",
         ),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_at_its_field(more, field, words):
-    with pytest.raises(ValidationError) as refused:
-        settings(**more)
-    assert words in str(refused.value)
-    assert {error["loc"][0] for error in refused.value.errors()} == {field}
+    ):
+        with subtests.test(more=more, field=field, words=words):
+            with pytest.raises(ValidationError) as refused:
+                settings(**more)
+            assert words in str(refused.value)
+            assert {error["loc"][0] for error in refused.value.errors()} == {field}
 
 
 def test_a_grid_has_ten_controls_at_most():
@@ -100,21 +105,24 @@ def another(name, setting):
     return [*setting[1:], name] if isinstance(setting, list) else {str: name, float: 7.0}[type(setting)]
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
-def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(design):
-    usual = design().model_dump(mode="json")
-    own = {name: another(name, setting) for name, setting in usual.items()}
-    for campaigns in (usual, own):
-        for of_criterion in (usual, own, {}):
-            common = {name: campaigns[name] for name in of_criterion if name == "baseline"}
-            told = [BOTH[0] | {"design_settings": of_criterion | common}, BOTH[1] | {"design_settings": {}}]
-            before = settings(design=design.name, design_settings=campaigns, criteria=told, middle_label="so-so")
-            assert (
-                form_input.parse_settings_form(
-                    {name: text for name, text in form.form_values_of_settings(before).items() if text}
-                )
-                == before
-            )
+def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(subtests):
+    for design in DESIGNS.values():
+        with subtests.test(design=design):
+            usual = design().model_dump(mode="json")
+            own = {name: another(name, setting) for name, setting in usual.items()}
+            for campaigns in (usual, own):
+                for of_criterion in (usual, own, {}):
+                    common = {name: campaigns[name] for name in of_criterion if name == "baseline"}
+                    told = [BOTH[0] | {"design_settings": of_criterion | common}, BOTH[1] | {"design_settings": {}}]
+                    before = settings(
+                        design=design.name, design_settings=campaigns, criteria=told, middle_label="so-so"
+                    )
+                    assert (
+                        form_input.parse_settings_form(
+                            {name: text for name, text in form.form_values_of_settings(before).items() if text}
+                        )
+                        == before
+                    )
 
 
 def test_a_criterion_has_a_middle_label_or_the_campaigns():
@@ -146,21 +154,19 @@ def test_what_is_wrong_is_said_beside_its_field():
     assert form_input.parse_unfinished_settings_form(sent).criteria == []
 
 
-@pytest.mark.parametrize(
-    ("more", "field"),
-    [
+def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(subtests):
+    for more, field in (
         ({"criteria.2.low_label": "high"}, "criteria.2.low_label"),
         ({"criteria.2.high_label": "low"}, "criteria.2.high_label"),
         ({"design": "ordinal", "criteria.2.ordinal.labels": "one"}, "criteria.2.ordinal.labels"),
         ({"design": "baseline", "criteria.2.baseline.baseline": "v1"}, "criteria.2.name"),
-    ],
-)
-def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(more, field):
-    sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
-    sent |= {f"criteria.{k}.{name}": f"{name} {k}" for k in (0, 2) for name in ("name", "question")}
-    with pytest.raises(ValidationError) as refused:
-        form_input.parse_settings_form(sent | more)
-    assert [*form_input.form_field_errors(refused.value, sent | more)] == [field]
+    ):
+        with subtests.test(more=more, field=field):
+            sent = {"name": "A", "question": "B?", "low_label": "low", "high_label": "high"}
+            sent |= {f"criteria.{k}.{name}": f"{name} {k}" for k in (0, 2) for name in ("name", "question")}
+            with pytest.raises(ValidationError) as refused:
+                form_input.parse_settings_form(sent | more)
+            assert [*form_input.form_field_errors(refused.value, sent | more)] == [field]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])
@@ -181,7 +187,7 @@ def test_a_campaign_file_has_them_and_a_wrong_name_is_told_with_its_line():
 
 
 async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
-    campaign = await launched(engine, criteria=BOTH, asked_by="fluency")
+    campaign = await create_launched_campaign(engine, criteria=BOTH, asked_by="fluency")
     async with engine.begin() as connection:
         copied = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     assert (copied.criteria_settings, copied.asked_criterion) == (BOTH, 1)
@@ -201,7 +207,7 @@ ANSWER = "h1,ann,v0,10,adequacy\nh1,ann,v1,20,adequacy\nh1,ann,v1,40,fluency\nh1
 
 
 async def test_answers_by_each_criterion_are_imported_once(engine):
-    campaign = await launched(engine, criteria=BOTH, update_law="easl-aware")
+    campaign = await create_launched_campaign(engine, criteria=BOTH, update_law="easl-aware")
     more = ANSWER.replace("h1,ann", "h2,bob").replace("10", "15")
     assert (await import_results(engine, campaign, HEAD + ANSWER)).responses == 1
     done = await import_results(engine, campaign, HEAD + ANSWER + more)
@@ -210,14 +216,14 @@ async def test_answers_by_each_criterion_are_imported_once(engine):
         ([0, 1], [10, 20, 30, 40]),
         ([0, 1], [15, 20, 30, 40]),
     ]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     with pytest.raises(Conflict) as refused:
         await import_results(engine, campaign, HEAD + ANSWER.replace("40", "41"))
     assert refused.value.code == "assignment_known"
 
 
 async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine):
-    campaign = await launched(engine, criteria=BOTH)
+    campaign = await create_launched_campaign(engine, criteria=BOTH)
     times = {"adequacy": "2026-01-02T10:00Z,2026-01-02T10:05Z", "fluency": "2026-01-02T09:00Z,2026-01-02T11:00Z"}
     lines = [f"{line},{times[line.rsplit(',')[-1]]}" for line in ANSWER.splitlines()]
     head = HEAD.strip() + ",issued_at,submitted_at"
@@ -227,9 +233,8 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
     assert hours == [(9, 11)]
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "words"),
-    [
+async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, subtests):
+    for content, code, words in (
         (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask by “style”"),
         (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
         ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
@@ -240,36 +245,35 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
             "criteria_not_imported",
             "cannot say which criterion",
         ),
-    ],
-)
-async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, content, code, words):
-    campaign = await launched(engine, criteria=BOTH)
-    with pytest.raises(Invalid) as refused:
-        await import_results(engine, campaign, content)
-    assert refused.value.code == code
-    assert words in refused.value.message
-    assert await value(engine, "SELECT count(*) FROM hits") == 0
+    ):
+        with subtests.test(content=content, code=code, words=words):
+            campaign = await create_launched_campaign(engine, criteria=BOTH)
+            with pytest.raises(Invalid) as refused:
+                await import_results(engine, campaign, content)
+            assert refused.value.code == code
+            assert words in refused.value.message
+            assert await value(engine, "SELECT count(*) FROM hits") == 0
 
 
 async def test_the_example_of_a_file_can_be_imported(engine):
-    campaign = await launched(engine, criteria=BOTH)
+    campaign = await create_launched_campaign(engine, criteria=BOTH)
     content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert content.startswith("hit,annotator,item,value,criterion\n")
     assert (await import_results(engine, campaign, content)).responses == 1
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_campaign_without_criteria_takes_no_answers_by_one(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Invalid) as refused:
         await import_results(engine, campaign, HEAD + ANSWER)
     assert refused.value.code == "criterion_unknown"
 
 
 async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
-    campaign = await draft(engine, criteria=BOTH, cannot_be_judged=True)
+    campaign = await create_draft(engine, criteria=BOTH, cannot_be_judged=True)
     await import_items(engine, campaign, "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6)))
-    campaign = await lead(engine, campaign)
+    campaign = await apply_action(engine, campaign)
     head = "hit,annotator,item,value,criterion,not_applicable,reason\n"
     rows = "h1,ann,v0,10,adequacy,,\nh1,ann,v1,,adequacy,true,\nh1,ann,v0,30,fluency,,\nh1,ann,v1,{},fluency,{},{}\n"
     with pytest.raises(Invalid) as refused:
@@ -281,4 +285,4 @@ async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
     await import_results(engine, campaign, head + rows.format("", "true", ""))
     assert await value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
     assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)

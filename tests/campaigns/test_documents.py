@@ -29,16 +29,16 @@ def refused(content):
     return refusal.value.code, refusal.value.details.get("line")
 
 
-@pytest.mark.parametrize(
-    "word", ["no", "on", "Yes", "12:30", "1_0", "0x10", "012", "1e3", ".inf", "2026-01-05", "=", "true", "1.50"]
-)
-def test_a_plain_word_is_the_text_that_stands_there(word):
-    assert values(f"label: {word}\n") == {"label": word}
+def test_a_plain_word_is_the_text_that_stands_there(subtests):
+    for word in ("no", "on", "Yes", "12:30", "1_0", "0x10", "012", "1e3", ".inf", "2026-01-05", "=", "true", "1.50"):
+        with subtests.test(word=word):
+            assert values(f"label: {word}\n") == {"label": word}
 
 
-@pytest.mark.parametrize("word", ["null", "~", "Null", "NULL"])
-def test_null_is_none_unless_it_is_quoted(word):
-    assert values(f"label: {word}\nother: '{word}'\n") == {"label": None, "other": word}
+def test_null_is_none_unless_it_is_quoted(subtests):
+    for word in ("null", "~", "Null", "NULL"):
+        with subtests.test(word=word):
+            assert values(f"label: {word}\nother: '{word}'\n") == {"label": None, "other": word}
 
 
 def test_a_name_with_nothing_behind_it_is_not_there_but_an_empty_text_is():
@@ -103,9 +103,10 @@ def test_a_tab_is_called_one():
         parse_yaml(b"a:\n\tb: 1\n")
 
 
-@pytest.mark.parametrize("content", ["", " \n", "# only words\n", codecs.BOM_UTF8])
-def test_an_empty_file_is_refused(content):
-    assert refused(content)[0] == "file_empty"
+def test_an_empty_file_is_refused(subtests):
+    for content in ("", " \n", "# only words\n", codecs.BOM_UTF8):
+        with subtests.test(content=content):
+            assert refused(content)[0] == "file_empty"
 
 
 def test_a_file_is_utf_8_with_or_without_a_mark():

@@ -24,12 +24,13 @@ def test_every_way_of_asking_has_a_question():
     assert {one.settings.design for one in load_questions()} == set(DESIGNS)
 
 
-@pytest.mark.parametrize("name", QUESTION_NAMES)
-def test_every_question_says_what_it_is_and_where_it_is_from(name):
-    about = load_question(name).about
-    assert about.title
-    assert about.description.endswith(".")
-    assert about.source
+def test_every_question_says_what_it_is_and_where_it_is_from(subtests):
+    for name in QUESTION_NAMES:
+        with subtests.test(name=name):
+            about = load_question(name).about
+            assert about.title
+            assert about.description.endswith(".")
+            assert about.source
 
 
 def test_a_question_that_is_not_there_is_refused():

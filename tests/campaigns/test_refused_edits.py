@@ -4,7 +4,7 @@ import re
 from html import unescape
 
 from tests.annotation.hits.campaigns import running, value
-from tests.campaigns.drafts import draft, import_items
+from tests.campaigns.drafts import create_draft, import_items
 
 
 def value_of(html, name):
@@ -13,7 +13,7 @@ def value_of(html, name):
 
 
 def entered(html):
-    """What a browser sends of the form of a launched campaign as it is shown."""
+    """Return the fields that a browser sends of the form of a launched campaign as it is shown."""
     fields = dict(re.findall(r'name="([a-z_]+)"[^>]* value="([^"]*)"', html))
     texts = re.findall(r'<textarea[^>]* name="([a-z_]+)"[^>]*>\n?([^<]*)</textarea>', html)
     return {name: unescape(text) for name, text in [*fields.items(), *texts]}
@@ -41,7 +41,7 @@ async def test_the_field_of_what_can_only_grow_takes_nothing_below_what_it_is(en
     campaign = await running(engine, judgments_per_item=4)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/edit")).text
     assert re.search(r'id="judgments_per_item"[^>]* min="4"', html)
-    drafted = await draft(engine, judgments_per_item=4)
+    drafted = await create_draft(engine, judgments_per_item=4)
     html = (await researcher.get(f"/admin/campaigns/{drafted.slug}/edit")).text
     assert re.search(r'id="judgments_per_item"[^>]* min="1"', html)
 
@@ -57,7 +57,7 @@ async def test_a_goal_that_says_nothing_of_so_few_items_is_refused_in_the_form_t
 
 
 async def test_a_law_that_would_misread_the_priors_of_items_is_refused_in_the_form_of_a_draft(engine, researcher):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(
         engine, campaign, "id,text,alpha,beta\n1,a,2,3\n2,b,2,3\n3,c,2,3\n4,d,2,3\n5,e,2,3\n", priors=True
     )

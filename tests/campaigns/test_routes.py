@@ -12,7 +12,7 @@ from app.main import create_app
 from app.selection.registry import SELECTION_RULES
 from app.settings import Settings
 from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
-from tests.conftest import browser_of
+from tests.conftest import http_client
 from tests.media.files import png, table, zipped
 from tests.toys import register
 
@@ -47,7 +47,7 @@ def item_count(page) -> str | None:
     return found and found[1]
 
 
-def told(page) -> str:
+def error_message(page) -> str:
     """The words of the error that a page shows."""
     found = re.search(r'class="notice error" role="alert">(.*?)</(p|div)>', page.text, re.DOTALL)
     assert found, page.text
@@ -249,7 +249,7 @@ async def test_a_launch_without_items_says_what_to_do_and_changes_nothing(resear
     address = await create(researcher)
     page = await researcher.post(f"{address}/launch")
     assert page.status_code == 409
-    assert "Upload them, then launch" in told(page)
+    assert "Upload them, then launch" in error_message(page)
     assert "state-draft" in (await researcher.get("/admin")).text
 
 
@@ -318,7 +318,7 @@ async def test_a_launched_campaign_is_not_deleted(researcher):
     address = await launched(researcher)
     page = await researcher.post(f"{address}/delete")
     assert page.status_code == 409
-    assert "only a draft can be deleted" in told(page)
+    assert "only a draft can be deleted" in error_message(page)
 
 
 async def test_an_unknown_action_is_not_found(researcher):
@@ -490,13 +490,16 @@ async def test_a_file_with_a_mistake_imports_nothing_and_names_the_line(research
     address = await create(researcher)
     page = await upload(researcher, address, "id,verb\n1,abide\n1,run\n")
     assert page.status_code == 422
-    assert "Line 3" in told(page)
+    assert "Line 3" in error_message(page)
     assert item_count(page) is None
 
 
 async def test_no_file_at_all_is_said_kindly(researcher):
     address = await create(researcher)
-    assert told(await researcher.post(f"{address}/items", data={})) == "Choose a file first. Nothing was imported."
+    assert (
+        error_message(await researcher.post(f"{address}/items", data={}))
+        == "Choose a file first. Nothing was imported."
+    )
     page = await researcher.post(f"{address}/items/preview", headers={"accept": "application/json"})
     assert page.json()["error"]["code"] == "file_missing"
 
@@ -587,7 +590,7 @@ async def test_an_upload_may_be_larger_than_other_bodies_but_not_without_limit(r
     content = "id,verb\n" + "".join(f"{k},{'long ' * 500}\n" for k in range(1000))
     assert (await upload(researcher, address, content)).status_code == 303
     strict = create_app(Settings(database_url=database_url, max_upload_mb=1, max_media_mb=1))
-    async with strict.router.lifespan_context(strict), browser_of(strict) as client:
+    async with strict.router.lifespan_context(strict), http_client(strict) as client:
         client.cookies, client.headers = researcher.cookies, researcher.headers
         response = await upload(client, address, content)
     assert response.status_code == 413
@@ -619,7 +622,7 @@ async def test_results_of_mechanical_turk_become_responses(researcher):
     assert "4 of 60" in (await researcher.get("/admin")).text
     again = await researcher.post(f"{address}/responses", files={"file": ("r.csv", results)})
     assert again.status_code == 409
-    assert "All rows of this file" in told(again)
+    assert "All rows of this file" in error_message(again)
     assert "4 of 60" in (await researcher.get("/admin")).text
 
 
@@ -725,7 +728,7 @@ async def test_an_archived_campaign_leaves_the_list_and_can_be_brought_back(rese
     address = await launched(researcher)
     refused = await researcher.post(f"{address}/archive")
     assert refused.status_code == 409
-    assert "running, so it cannot be archived; pause or finish it first" in told(refused)
+    assert "running, so it cannot be archived; pause or finish it first" in error_message(refused)
     await researcher.post(f"{address}/pause")
     assert (await researcher.post(f"{address}/archive")).headers["location"] == f"{address}?done=archived"
     assert "All campaigns are archived" in (page := (await researcher.get("/admin")).text)

@@ -25,17 +25,21 @@ def test_an_empty_prior_is_none(given):
     assert settings(prior=given).prior is None
 
 
-@pytest.mark.parametrize("given", [[1], [1, 1, 1], [0, 1], [1, -1]])
-def test_a_prior_that_the_law_cannot_have_is_refused(given):
-    with pytest.raises(ValidationError, match="not possible with the update law easl"):
-        settings(prior=given)
+def test_a_prior_that_the_law_cannot_have_is_refused(subtests):
+    for given in ([1], [1, 1, 1], [0, 1], [1, -1]):
+        with (
+            subtests.test(given=given),
+            pytest.raises(ValidationError, match="not possible with the update law easl"),
+        ):
+            settings(prior=given)
 
 
-@pytest.mark.parametrize("given", ["1, x", "1 1", [float("nan"), 1], [1, float("inf")], [], 5])
-def test_what_is_no_list_of_numbers_is_refused_at_the_prior(given):
-    with pytest.raises(ValidationError) as problem:
-        settings(prior=given)
-    assert {error["loc"][0] for error in problem.value.errors()} == {"prior"}
+def test_what_is_no_list_of_numbers_is_refused_at_the_prior(subtests):
+    for given in ("1, x", "1 1", [float("nan"), 1], [1, float("inf")], [], 5):
+        with subtests.test(given=given):
+            with pytest.raises(ValidationError) as problem:
+                settings(prior=given)
+            assert {error["loc"][0] for error in problem.value.errors()} == {"prior"}
 
 
 def test_the_two_former_settings_are_the_prior():
@@ -83,9 +87,8 @@ def test_implied_pairs_can_be_skipped_where_any_two_items_are_compared():
     assert settings(design="pairwise", implied_asked_percent=10).implied_asked_percent == 10
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
+def test_where_nothing_can_be_implied_that_is_refused(subtests):
+    for more, words in (
         ({"design": "slider"}, "only where any two items may be compared"),
         ({"design": "ranking"}, "only where any two items may be compared"),
         ({"design": "baseline"}, "only where any two items may be compared"),
@@ -93,9 +96,8 @@ def test_implied_pairs_can_be_skipped_where_any_two_items_are_compared():
         ({"repeat_items": False}, "Show items again"),
         ({"implied_asked_percent": 0}, "greater than or equal to 1"),
         ({"implied_asked_percent": 101}, "less than or equal to 100"),
-    ],
-)
-def test_where_nothing_can_be_implied_that_is_refused(more, words):
-    with pytest.raises(ValidationError, match=words) as problem:
-        settings(**({"design": "pairwise", "implied_asked_percent": 10} | more))
-    assert [error["loc"] for error in problem.value.errors()] == [("implied_asked_percent",)]
+    ):
+        with subtests.test(more=more, words=words):
+            with pytest.raises(ValidationError, match=words) as problem:
+                settings(**({"design": "pairwise", "implied_asked_percent": 10} | more))
+            assert [error["loc"] for error in problem.value.errors()] == [("implied_asked_percent",)]

@@ -18,8 +18,8 @@ from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from tests.annotation.hits.campaigns import NOW, annotator, next_hit, values
-from tests.annotation.hits.criteria import answered, asking, submit_by
-from tests.laws import OF_POINTS
+from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, submit_by_criterion
+from tests.laws import SCORE_LAWS
 
 
 async def views_of(engine, campaign):
@@ -47,12 +47,12 @@ async def alike(engine, campaign, people=6):
         hit = (await next_hit(engine, me, cache=cache)).hit
         assert hit is not None
         said = [float(score) for score in rng.integers(0, 101, len(hit.items))]
-        await submit_by(engine, me, hit, {one.name: said for one in campaign.criteria})
+        await submit_by_criterion(engine, me, hit, {one.name: said for one in campaign.criteria})
 
 
 async def test_figures_are_those_of_the_criterion(engine):
-    campaign = await asking(engine, 3)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 3)
+    await answer_all_hits(engine, campaign)
     for number, view in enumerate(await views_of(engine, campaign)):
         state = await state_of(engine, view)
         scores = await stored(engine, "score", number)
@@ -64,13 +64,13 @@ async def test_figures_are_those_of_the_criterion(engine):
         assert state.figures["words"]["judgments"] == "60 of 600"
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine, law, monkeypatch):
     monkeypatch.setattr(incremental, "RESPONSES_PER_REPLAY_BATCH", 3)
-    campaign = await asking(engine, 2, update_law=law)
+    campaign = await create_campaign_with_criteria(engine, 2, update_law=law)
     courses = HistoryReplay()
     for _ in range(2):
-        await answered(engine, campaign)
+        await answer_all_hits(engine, campaign)
         for number, view in enumerate(await views_of(engine, campaign)):
             async with engine.connect() as connection:
                 course = (await courses.load_newest(connection, view, clock=lambda: 0.0)).state
@@ -78,8 +78,8 @@ async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine,
 
 
 async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(engine):
-    campaign = await asking(engine, 2)
-    await answered(engine, campaign, people=5)
+    campaign = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, campaign, people=5)
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
         typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
@@ -92,12 +92,12 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
 
 async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, monkeypatch):
     monkeypatch.setattr(incremental, "RESPONSES_PER_REPLAY_BATCH", 5)
-    campaign = await asking(engine, 3)
+    campaign = await create_campaign_with_criteria(engine, 3)
     halos, views = HaloReplay(), await views_of(engine, campaign)
-    await answered(engine, campaign)
+    await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
         await halos.load_newest(connection, views[0], clock=lambda: 0.0)
-    await answered(engine, campaign)
+    await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
         past = (await halos.load_newest(connection, views[0], clock=lambda: 0.0)).state
     table = await FitCache().fit_table(engine, campaign.slug, "halo")
@@ -109,7 +109,7 @@ async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, 
 
 
 async def test_criteria_judged_as_one_are_warned_of_by_whichever_the_page_is_read(engine):
-    campaign = await asking(engine, 2)
+    campaign = await create_campaign_with_criteria(engine, 2)
     view, _ = await views_of(engine, campaign)
     before = (await state_of(engine, view)).figures["words"]
     assert (before["halo"], before["halo_warning"]) == ("", "")
@@ -121,16 +121,16 @@ async def test_criteria_judged_as_one_are_warned_of_by_whichever_the_page_is_rea
 
 
 async def test_of_more_than_two_criteria_the_page_tells_the_two_that_move_together_most(engine):
-    campaign = await asking(engine, 3)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 3)
+    await answer_all_hits(engine, campaign)
     words = (await state_of(engine, (await views_of(engine, campaign))[2])).figures["words"]
     assert words["halo"].endswith("; no other two correlate more.")
     assert words["halo_warning"] == ""
 
 
 async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engine):
-    campaign = await asking(engine, 2)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, campaign)
     _, view = await views_of(engine, campaign)
     state = await state_of(engine, view)
     async with open_snapshot(engine) as connection:
@@ -152,8 +152,8 @@ async def test_whoever_watches_a_criterion_gets_its_figures_and_one_computation_
     async def clock():
         return NOW
 
-    campaign = await asking(engine, 2)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, campaign)
     hub = LiveDashboards(engine, PosteriorCache(), clock)
     async with (
         aclosing(hub.stream_states(campaign.slug, 0)) as first,
@@ -176,8 +176,8 @@ async def newest(states):
 
 @pytest.mark.usefixtures("app")
 async def test_the_page_follows_the_criterion_of_its_address(engine, researcher):
-    campaign = await asking(engine, 2)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 2)
+    await answer_all_hits(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
     html = (await researcher.get(f"{address}?criterion=fluency&item=v3&sort=variance")).text
     assert f'data-events="{address}/events?criterion=fluency"' in html

@@ -27,20 +27,18 @@ def test_the_highest_bar_reaches_the_top_and_all_stand_on_the_axis():
     assert second_x == DRAWING_LEFT + (DRAWING_RIGHT - DRAWING_LEFT) / 2 == DRAWING_LEFT + width + 1
 
 
-@pytest.mark.parametrize(
-    ("highest", "ticks"),
-    [
+def test_upright_axes_have_round_ticks(subtests):
+    for highest, ticks in (
         (47, ["0", "10", "20", "30", "40", "50"]),
         (1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
         (0.0271, ["0", "0.01", "0.02", "0.03"]),
         (9, ["0", "2", "4", "6", "8", "10"]),
         (0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
-    ],
-)
-def test_upright_axes_have_round_ticks(highest, ticks):
-    y, marks = vertical_axis(highest)
-    assert [words for _, words in marks] == ticks
-    assert y(highest) >= DRAWING_TOP
+    ):
+        with subtests.test(highest=highest, ticks=ticks):
+            y, marks = vertical_axis(highest)
+            assert [words for _, words in marks] == ticks
+            assert y(highest) >= DRAWING_TOP
 
 
 def test_bars_of_nothing_lie_on_the_axis():

@@ -1,13 +1,12 @@
 """The pure course: posteriors exact at every point, and the same however the responses come in pieces."""
 
 import numpy as np
-import pytest
 
 from app.dashboard import history
 from app.dashboard.history import EARLY_JUDGMENTS, PosteriorHistory, extend_history
 from app.inference.online.law import AnsweredHit, Law
-from tests.inference.beliefs import begun, replayed
-from tests.laws import OF_POINTS
+from tests.inference.beliefs import initial_beliefs, posteriors_after
+from tests.laws import SCORE_LAWS
 
 ITEMS = 7
 
@@ -22,7 +21,7 @@ def hits_of(count, *, size=3, seed=1):
 
 
 def start(law: Law) -> PosteriorHistory:
-    return history.initial_history(begun(law, ITEMS))
+    return history.initial_history(initial_beliefs(law, ITEMS))
 
 
 def same(one, two):
@@ -30,51 +29,55 @@ def same(one, two):
     return one.answers == two.answers and all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 
-@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
-def test_posteriors_are_those_of_the_replay_bit_for_bit(law):
-    hits = hits_of(150)
-    history = extend_history(start(law), hits)
-    assert np.array_equal(history.state, replayed(law, ITEMS, hits))
-    assert history.judgments.sum() == 450
+def test_posteriors_are_those_of_the_replay_bit_for_bit(subtests):
+    for law in SCORE_LAWS.values():
+        with subtests.test(law=law):
+            hits = hits_of(150)
+            history = extend_history(start(law), hits)
+            assert np.array_equal(history.state, posteriors_after(law, ITEMS, hits))
+            assert history.judgments.sum() == 450
 
 
-@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
-def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(law):
-    hits = hits_of(40)
-    history = extend_history(start(law), hits)
-    for number in range(ITEMS):
-        seen = [k for k, hit in enumerate(hits) if number in hit.items]
-        for judgments, state in history.earlier_states(number):
-            until = hits[: seen[judgments - 1] + 1]
-            assert state == replayed(law, ITEMS, until)[:, number].tolist()
-        assert [judgments for judgments, _ in history.earlier_states(number)] == [
-            k for k in EARLY_JUDGMENTS if k < len(seen)
-        ]
+def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(subtests):
+    for law in SCORE_LAWS.values():
+        with subtests.test(law=law):
+            hits = hits_of(40)
+            history = extend_history(start(law), hits)
+            for number in range(ITEMS):
+                seen = [k for k, hit in enumerate(hits) if number in hit.items]
+                for judgments, state in history.earlier_states(number):
+                    until = hits[: seen[judgments - 1] + 1]
+                    assert state == posteriors_after(law, ITEMS, until)[:, number].tolist()
+                assert [judgments for judgments, _ in history.earlier_states(number)] == [
+                    k for k in EARLY_JUDGMENTS if k < len(seen)
+                ]
 
 
 def test_of_an_item_nobody_judged_there_is_nothing_earlier():
-    law = OF_POINTS["easl"]
+    law = SCORE_LAWS["easl"]
     assert start(law).earlier_states(0) == []
     once = extend_history(start(law), [AnsweredHit(0, [0, 1], [0.2, 0.4])])
     assert once.earlier_states(0) == []  # the first judgment is the present one
     assert extend_history(once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]).earlier_states(0) == [(1, [1.2, 1.8])]
 
 
-@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
-@pytest.mark.parametrize("count", [0, 1, 72, 73, 74, 200])
-def test_the_same_course_in_any_pieces(law, count):
-    hits = hits_of(count)
-    whole = extend_history(start(law), hits)
-    one_by_one = start(law)
-    for hit in hits:
-        one_by_one = extend_history(one_by_one, [hit])
-    assert same(whole, one_by_one)
-    assert same(whole, extend_history(extend_history(start(law), hits[:73]), hits[73:]))
+def test_the_same_course_in_any_pieces(subtests):
+    for count in (0, 1, 72, 73, 74, 200):
+        for law in SCORE_LAWS.values():
+            with subtests.test(count=count, law=law):
+                hits = hits_of(count)
+                whole = extend_history(start(law), hits)
+                one_by_one = start(law)
+                for hit in hits:
+                    one_by_one = extend_history(one_by_one, [hit])
+                assert same(whole, one_by_one)
+                assert same(whole, extend_history(extend_history(start(law), hits[:73]), hits[73:]))
 
 
-@pytest.mark.parametrize("law", OF_POINTS.values(), ids=OF_POINTS.keys())
-def test_going_on_leaves_the_course_before_as_it_was(law):
-    before = extend_history(start(law), hits_of(10))
-    kept = extend_history(start(law), hits_of(10))
-    extend_history(before, hits_of(80, seed=2))
-    assert same(before, kept)
+def test_going_on_leaves_the_course_before_as_it_was(subtests):
+    for law in SCORE_LAWS.values():
+        with subtests.test(law=law):
+            before = extend_history(start(law), hits_of(10))
+            kept = extend_history(start(law), hits_of(10))
+            extend_history(before, hits_of(80, seed=2))
+            assert same(before, kept)

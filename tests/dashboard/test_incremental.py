@@ -24,7 +24,7 @@ from app.inference.online.law import AnsweredHit
 from app.record import revisions
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
 from tests.campaigns.drafts import import_results
-from tests.laws import OF_POINTS
+from tests.laws import SCORE_LAWS
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
         return (await courses.load_newest(connection, row.criteria[0], clock=clock)).state
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=20)
     courses = HistoryReplay()
@@ -124,7 +124,7 @@ async def stored_states(engine):
     return [state for (state,) in await values(engine, "SELECT state FROM current_posteriors ORDER BY number")]
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record(engine, law):
     campaign = await running(engine, update_law=law, judgments_per_item=1_000)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(5)]
@@ -142,10 +142,10 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
     course, precision = [await newest_state(engine, campaign, followers) for followers in (courses, precisions)]
     assert (course.answers, precision.answers) == (30, 30)
     assert course.state.T.tolist() == await stored_states(engine)
-    anew, again = [
+    fresh, again = [
         await newest_state(engine, campaign, followers) for followers in (HistoryReplay(), PrecisionReplay())
     ]
-    assert np.array_equal(course.early_states, anew.early_states, equal_nan=True)
+    assert np.array_equal(course.early_states, fresh.early_states, equal_nan=True)
     np.testing.assert_array_equal(precision.intervals.interval(), again.intervals.interval())
 
 

@@ -1,4 +1,4 @@
-"""What researchers see of a campaign whose posteriors count labels: no points, no means, no match quality."""
+"""Researchers' pages of a campaign whose posteriors count labels: no points, no means, no match quality."""
 
 import re
 from html import unescape

@@ -13,7 +13,7 @@ from app.dashboard import live, state
 from app.dashboard.live import LiveDashboards
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from tests.annotation.hits.campaigns import NOW, annotator, expire, hit_of, running, submit, value
+from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, hit_of, running, submit, value
 from tests.campaigns.drafts import import_results
 
 
@@ -34,15 +34,15 @@ def computed(monkeypatch):
     moments = []
     compute = state.load_dashboard_state
 
-    async def counted(*arguments, **named):
+    async def load_and_count(*arguments, **named):
         moments.append(asyncio.get_running_loop().time())
         return await compute(*arguments, **named)
 
-    monkeypatch.setattr(live, "load_dashboard_state", counted)
+    monkeypatch.setattr(live, "load_dashboard_state", load_and_count)
     return moments
 
 
-async def told(states):
+async def next_state(states):
     """The next state, or None for a heartbeat."""
     async with asyncio.timeout(60):
         return await anext(states)
@@ -50,7 +50,7 @@ async def told(states):
 
 async def first(states):
     """The next state; a heartbeat comes before it where computing takes long."""
-    while (state := await told(states)) is None:
+    while (state := await next_state(states)) is None:
         pass
     return state
 
@@ -65,11 +65,11 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
     begun: list[int] = []
     look = watching.publish_if_changed
 
-    async def counted(*arguments):
+    async def load_and_count(*arguments):
         begun.append(1)
         return await look(*arguments)
 
-    monkeypatch.setattr(watching, "publish_if_changed", counted)
+    monkeypatch.setattr(watching, "publish_if_changed", load_and_count)
     campaign = await running(engine)
     me = await annotator(engine, campaign)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
@@ -87,7 +87,7 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
     campaign = await running(engine, judgments_per_item=1_000)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
-    await expire(engine, hit)
+    await expire_leases(engine, hit)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     rows = 250 * f"{free[0]},{free[1]},10,90\n"
     over = await value(engine, "SELECT expires_at FROM hits")
@@ -113,7 +113,7 @@ async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         seen = (await first(states)).version
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
-        assert await told(states) is None  # nothing new: a heartbeat
+        assert await next_state(states) is None  # nothing new: a heartbeat
     await submit(engine, me, await hit_of(engine, me))
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
@@ -169,7 +169,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         while len(computed) <= 2:
-            assert await told(states) is None
+            assert await next_state(states) is None
 
 
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):

@@ -46,16 +46,17 @@ def same(one, two):
     )
 
 
-@pytest.mark.parametrize("count", [0, 1, 59, 60, 61, 119, 120, 121, 500])
-def test_the_same_in_any_pieces(count):
-    hits = hits_of(count)
-    whole, one_by_one = after(hits), initial_precision(EASL, ITEMS)
-    for hit in hits:
-        one_by_one = extend_precision(one_by_one, [hit])
-    assert same(whole, one_by_one)
-    first = extend_precision(initial_precision(EASL, ITEMS), hits[:73], total=count)
-    assert same(whole, extend_precision(first, hits[73:]))
-    assert len(whole.typical_intervals) <= MAX_CURVE_POINTS
+def test_the_same_in_any_pieces(subtests):
+    for count in (0, 1, 59, 60, 61, 119, 120, 121, 500):
+        with subtests.test(count=count):
+            hits = hits_of(count)
+            whole, one_by_one = after(hits), initial_precision(EASL, ITEMS)
+            for hit in hits:
+                one_by_one = extend_precision(one_by_one, [hit])
+            assert same(whole, one_by_one)
+            first = extend_precision(initial_precision(EASL, ITEMS), hits[:73], total=count)
+            assert same(whole, extend_precision(first, hits[73:]))
+            assert len(whole.typical_intervals) <= MAX_CURVE_POINTS
 
 
 def test_every_point_is_that_of_the_judgments_until_then():

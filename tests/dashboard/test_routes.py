@@ -36,10 +36,11 @@ async def answered(engine, campaign):
 PAGES = ["", "/events", "/match-quality", "/match-quality.csv", "/figures/scores.svg", "/figures/item.svg?item=v1"]
 
 
-@pytest.mark.parametrize("part", PAGES)
-async def test_strangers_are_sent_to_log_in(client, campaign, part):
-    reply = await client.get(address(campaign, part))
-    assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next=")
+async def test_strangers_are_sent_to_log_in(client, campaign, subtests):
+    for part in PAGES:
+        with subtests.test(part=part):
+            reply = await client.get(address(campaign, part))
+            assert (reply.status_code, reply.headers["location"][:12]) == (303, "/login?next=")
 
 
 async def test_the_page_shows_counts_and_table_without_javascript(engine, researcher, campaign):
@@ -117,9 +118,10 @@ async def test_the_address_holds_sort_search_page_and_item(engine, researcher, c
     assert "verb 11</h2>" in page
 
 
-@pytest.mark.parametrize("query", ["sort=password", "order=sideways", "page=0", "page=x", f"search={'x' * 201}"])
-async def test_an_address_that_makes_no_sense_is_refused(researcher, campaign, query):
-    assert (await researcher.get(address(campaign, f"?{query}"))).status_code == 422
+async def test_an_address_that_makes_no_sense_is_refused(researcher, campaign, subtests):
+    for query in ("sort=password", "order=sideways", "page=0", "page=x", f"search={'x' * 201}"):
+        with subtests.test(query=query):
+            assert (await researcher.get(address(campaign, f"?{query}"))).status_code == 422
 
 
 async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, researcher, campaign):
@@ -244,13 +246,14 @@ async def test_the_heatmap_lies_behind_as_table_and_csv(engine, researcher, camp
     assert cells[1][2] == cells[2][1]
 
 
-@pytest.mark.parametrize("name", ["scores", "distribution", "pace", "uncertainty", "item"])
-async def test_every_chart_is_offered_as_a_drawing(engine, researcher, campaign, name):
-    hit = await answered(engine, campaign)
-    reply = await researcher.get(address(campaign, f"/figures/{name}.svg?item=v{hit.items[0]}"))
-    assert reply.headers["content-type"] == "image/svg+xml"
-    assert ET.fromstring(reply.text).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "style=" not in reply.text
+async def test_every_chart_is_offered_as_a_drawing(engine, researcher, campaign, subtests):
+    for name in ("scores", "distribution", "pace", "uncertainty", "item"):
+        with subtests.test(name=name):
+            hit = await answered(engine, campaign)
+            reply = await researcher.get(address(campaign, f"/figures/{name}.svg?item=v{hit.items[0]}"))
+            assert reply.headers["content-type"] == "image/svg+xml"
+            assert ET.fromstring(reply.text).tag == "{http://www.w3.org/2000/svg}svg"
+            assert "style=" not in reply.text
 
 
 async def test_there_is_no_other_drawing(researcher, campaign):

@@ -12,6 +12,8 @@ from app.accounts.users import find_or_create_first_user
 from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.servers import PATIENT_SECONDS, easel_serving
 
+pytestmark = pytest.mark.slow
+
 PATIENT = PATIENT_SECONDS
 
 

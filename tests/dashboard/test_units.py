@@ -1,4 +1,4 @@
-"""What researchers see of campaigns whose answers are no points: numbers in their own unit, and answers as given."""
+"""Researchers' pages of campaigns whose answers are no points: numbers in their own unit, and answers as given."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What the campaign's page tells of items that cannot be judged."""
+"""Items that cannot be judged, on the campaign's page."""
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import unjudged_items

@@ -25,7 +25,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from app.database import embedded, postmaster
 from app.database.embedded import attach_or_start_postgres, running_server_url, start_postgres
 from app.errors import StartupProblem
-from tests.clusters import slim
+from tests.clusters import make_once
+
+pytestmark = pytest.mark.slow
 
 FAST = {"fsync": "off", "autovacuum": "off"}
 ROOT = os.geteuid() == 0
@@ -40,7 +42,7 @@ with start_postgres(Path(sys.argv[1]), {"autovacuum": "off"}) as url:
 """
 
 
-def query(url: str, *statements: str) -> Any:
+def run_sql(url: str, *statements: str) -> Any:
     """The first value of the last statement's result, if it has one."""
 
     async def run() -> Any:
@@ -57,11 +59,12 @@ def query(url: str, *statements: str) -> Any:
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory that was started once, for tests that leave it as it was; making a cluster takes long."""
-    directory = tmp_path_factory.mktemp("made")
-    with start_postgres(directory, FAST) as url:
-        query(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
-    slim(directory)
-    return directory
+
+    def store_a_row(data: Path) -> None:
+        with start_postgres(data, FAST) as url:
+            run_sql(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
+
+    return make_once(tmp_path_factory, "cluster", store_a_row)
 
 
 @pytest.fixture
@@ -80,8 +83,8 @@ def running(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             yield data, url
 
 
-def kept(url: str) -> Any:
-    return query(url, "SELECT string_agg(value, ',') FROM kept")
+def stored_rows(url: str) -> Any:
+    return run_sql(url, "SELECT string_agg(value, ',') FROM kept")
 
 
 @contextmanager
@@ -110,7 +113,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def runs(pid: int) -> bool:
+def process_is_running(pid: int) -> bool:
     return bool(postmaster.process_command_line(pid))
 
 
@@ -135,45 +138,45 @@ def only_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 
 def test_rows_survive_a_restart(data):
     with start_postgres(data, FAST) as url:
-        query(url, "INSERT INTO kept VALUES ('another')")
+        run_sql(url, "INSERT INTO kept VALUES ('another')")
     with start_postgres(data, FAST) as url:
-        assert kept(url) == "a row,another"
+        assert stored_rows(url) == "a row,another"
 
 
 def test_options_reach_the_server(running):
     _, url = running
-    assert query(url, "SHOW work_mem") == "12MB"
+    assert run_sql(url, "SHOW work_mem") == "12MB"
 
 
 def test_no_network_port_is_opened_and_no_one_else_can_reach_the_socket(running):
     data, url = running
-    assert query(url, "SHOW listen_addresses") == ""
+    assert run_sql(url, "SHOW listen_addresses") == ""
     assert (data / "postgresql").stat().st_mode & 0o077 == 0
 
 
 def test_a_postgresql_port_in_the_environment_is_ignored(running):
     _, url = running
     assert os.environ["PGPORT"] == "1"
-    assert kept(url) == "a row"
+    assert stored_rows(url) == "a row"
 
 
 def test_words_sort_by_code_point_and_fold_beyond_ascii(running):
     _, url = running
-    assert query(url, "SELECT 'ÄRGER' ILIKE 'ärger'") is True
-    assert query(url, "SELECT 'Z' < 'a'") is True
+    assert run_sql(url, "SELECT 'ÄRGER' ILIKE 'ärger'") is True
+    assert run_sql(url, "SELECT 'Z' < 'a'") is True
 
 
 def test_the_server_ends_with_the_block(made_once):
     with start_postgres(made_once, FAST):
         pid = postmaster_pid(made_once)
-    assert not runs(pid)
+    assert not process_is_running(pid)
     assert running_server_url(made_once) is None
 
 
 def test_an_error_inside_the_block_ends_the_server_too(made_once):
     with pytest.raises(KeyError) as raised, start_postgres(made_once, FAST):
         raise KeyError(postmaster_pid(made_once))
-    assert not runs(raised.value.args[0])
+    assert not process_is_running(raised.value.args[0])
 
 
 def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
@@ -192,8 +195,8 @@ def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_
     long = tmp_path / ("deep" * 30)
     data.rename(long)
     with start_postgres(long, FAST) as url:
-        sockets = Path(query(url, "SHOW unix_socket_directories").strip('"'))
-        assert kept(url) == "a row"
+        sockets = Path(run_sql(url, "SHOW unix_socket_directories").strip('"'))
+        assert stored_rows(url) == "a row"
         assert sockets.stat().st_mode & 0o077 == 0
         assert running_server_url(long) == url
     assert not sockets.exists()
@@ -203,14 +206,14 @@ def test_a_path_with_spaces_commas_and_umlauts_works(data, tmp_path):
     odd = tmp_path / "my data, größer & 100%"
     data.rename(odd)
     with start_postgres(odd, FAST) as url:
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
 
 
 def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
     (tmp_path / "postgresql.new").mkdir()
     (tmp_path / "postgresql.new/PG_VERSION").write_text("18\n")
     with start_postgres(tmp_path, FAST) as url:
-        assert query(url, "SELECT 1") == 1
+        assert run_sql(url, "SELECT 1") == 1
     assert not (tmp_path / "postgresql.new").exists()
 
 
@@ -221,7 +224,7 @@ def test_a_second_owner_is_refused_and_the_first_goes_on(running):
     data, url = running
     with pytest.raises(StartupProblem, match="Another Easel is using"), start_postgres(data):
         pass
-    assert kept(url) == "a row"
+    assert stored_rows(url) == "a row"
 
 
 def test_another_command_attaches_to_the_running_server_and_leaves_it_there(running):
@@ -233,7 +236,7 @@ def test_another_command_attaches_to_the_running_server_and_leaves_it_there(runn
 
 def test_without_a_running_server_a_command_starts_one(made_once):
     with attach_or_start_postgres(made_once) as url:
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
     assert running_server_url(made_once) is None
 
 
@@ -242,13 +245,13 @@ def test_without_a_running_server_a_command_starts_one(made_once):
 
 def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lost(data):
     with owner(data) as (process, url):
-        query(url, "INSERT INTO kept VALUES ('another')")
+        run_sql(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        wait_until(lambda: not runs(server))
+        wait_until(lambda: not process_is_running(server))
     with start_postgres(data, FAST) as url:
-        assert kept(url) == "a row,another"
+        assert stored_rows(url) == "a row,another"
 
 
 @pytest.fixture
@@ -262,14 +265,14 @@ def orphans(only_tools: Callable[..., None]) -> None:
 @pytest.mark.usefixtures("orphans")
 def test_a_server_left_over_by_a_killed_owner_is_ended_first(data):
     with owner(data) as (process, url):
-        query(url, "INSERT INTO kept VALUES ('another')")
+        run_sql(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        assert runs(server)
+        assert process_is_running(server)
         with start_postgres(data, FAST) as again:
-            assert not runs(server)
-            assert kept(again) == "a row,another"
+            assert not process_is_running(server)
+            assert stored_rows(again) == "a row,another"
 
 
 @pytest.mark.usefixtures("orphans")
@@ -286,8 +289,8 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
         for name in set(not_there_yet):
             monkeypatch.setattr(postmaster, name, unless_early(name, getattr(postmaster, name)))
         with start_postgres(data, FAST) as again:
-            assert not runs(server)
-            assert kept(again) == "a row"
+            assert not process_is_running(server)
+            assert stored_rows(again) == "a row"
 
 
 def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
@@ -302,7 +305,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
                 pass
         finally:
             os.kill(server, signal.SIGCONT)
-        wait_until(lambda: not runs(server))
+        wait_until(lambda: not process_is_running(server))
 
 
 def checkpointer_of(server: int) -> int:
@@ -312,7 +315,7 @@ def checkpointer_of(server: int) -> int:
 
 def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data, monkeypatch):
     with owner(data) as (process, url):
-        query(url, "INSERT INTO kept VALUES ('another')")
+        run_sql(url, "INSERT INTO kept VALUES ('another')")
         server = postmaster_pid(data)
         os.kill(checkpointer_of(server), signal.SIGSTOP)  # a shutdown in order waits for it
         process.kill()
@@ -320,8 +323,8 @@ def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data
         # To end at once, PostgreSQL gives its processes 5 s.
         monkeypatch.setattr(postmaster, "ORPHAN_SIGNAL_SECONDS", {signal.SIGINT: 0.5, signal.SIGQUIT: 60})
         with start_postgres(data, FAST) as again:
-            assert not runs(server)
-            assert kept(again) == "a row,another"
+            assert not process_is_running(server)
+            assert stored_rows(again) == "a row,another"
 
 
 @pytest.mark.parametrize("now", ["a zombie", "another program's"])
@@ -333,11 +336,11 @@ def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
         [sys.executable, "-c", "" if now == "a zombie" else "input()"], stdin=subprocess.PIPE
     ) as other:
         if now == "a zombie":
-            wait_until(lambda: not runs(other.pid))  # ended, and not yet waited for
+            wait_until(lambda: not process_is_running(other.pid))  # ended, and not yet waited for
         _, _, rest = pid_file.read_text().partition("\n")
         pid_file.write_text(f"{other.pid}\n{rest}")
         with start_postgres(data, FAST) as url:
-            assert kept(url) == "a row"
+            assert stored_rows(url) == "a row"
         other.communicate(b"\n")
 
 
@@ -359,7 +362,7 @@ def test_processes_are_found_by_ps_where_there_is_no_proc(monkeypatch):
 
 def answers(url: str) -> bool:
     with suppress(OSError, DBAPIError, asyncpg.PostgresError):
-        return bool(query(url, "SELECT 1") == 1)
+        return bool(run_sql(url, "SELECT 1") == 1)
     return False
 
 
@@ -375,12 +378,12 @@ def kill_and_wait(data: Path, url: str) -> None:
 def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, caplog):
     with start_postgres(data) as url:
         for value in ("another", "and another"):
-            query(url, f"INSERT INTO kept VALUES ('{value}')")
+            run_sql(url, f"INSERT INTO kept VALUES ('{value}')")
             kill_and_wait(data, url)
-        assert kept(url) == "a row,another,and another"
+        assert stored_rows(url) == "a row,another,and another"
         last = postmaster_pid(data)
         said = [record.getMessage() for record in caplog.records]
-    assert not runs(last)
+    assert not process_is_running(last)
     assert len(said) == 2
     assert re.fullmatch(
         r"PostgreSQL ended \(SIGKILL\)\. It runs again after [0-9.]+ s; what was saved is there\.", said[0]
@@ -392,7 +395,7 @@ def test_it_is_started_again_also_where_its_socket_lies_elsewhere(data, tmp_path
     data.rename(long)
     with start_postgres(long, FAST) as url:
         kill_and_wait(long, url)
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
 
 
 def test_a_backend_that_is_busy_while_its_server_is_killed_is_waited_for(data):
@@ -400,10 +403,10 @@ def test_a_backend_that_is_busy_while_its_server_is_killed_is_waited_for(data):
     busy = "SELECT count(*) FROM generate_series(1, 6000) CROSS JOIN generate_series(1, 6000) AS busy"
     at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%AS busy'"
     with start_postgres(data) as url, ThreadPoolExecutor(1) as pool:
-        lost = pool.submit(query, url, busy)
-        wait_until(lambda: query(url, at_work) > 0)
+        lost = pool.submit(run_sql, url, busy)
+        wait_until(lambda: run_sql(url, at_work) > 0)
         kill_and_wait(data, url)
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
         lost.exception()
     assert "shared memory block" in (data / "postgresql.log").read_text()
 
@@ -414,7 +417,7 @@ def test_a_server_that_ends_with_its_owner_also_does_so_after_it_was_started_aga
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        wait_until(lambda: not runs(server))
+        wait_until(lambda: not process_is_running(server))
 
 
 def test_an_owner_whose_server_cannot_be_started_again_is_told_why(data):
@@ -437,9 +440,9 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         time.sleep(0.05)  # in the middle of it, or nearly
     found = postmaster.read_postmaster_file(data / "postgresql")
-    assert found is None or not runs(found.pid) or found.pid == os.getpid()
+    assert found is None or not process_is_running(found.pid) or found.pid == os.getpid()
     with start_postgres(data) as url:
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
 
 
 # As root, and as someone else
@@ -450,7 +453,7 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
 def test_root_can_start_it_with_either_tool_alone(data, only_tools, tool):
     only_tools(tool)
     with start_postgres(data, FAST) as url:
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
 
 
 @as_root
@@ -459,7 +462,7 @@ def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
     for identity in (nobody, renamed):
         monkeypatch.setattr(embedded, "choose_server_identity", lambda _, it=identity: it)
         with start_postgres(data, FAST) as url:
-            assert kept(url) == "a row"
+            assert stored_rows(url) == "a row"
             assert (data / "postgresql/base").stat().st_uid == identity.uid
 
 
@@ -488,7 +491,7 @@ def test_a_normal_user_can_start_it(data):
     for path in (data, *data.rglob("*")):
         os.chown(path, 65534, 65534)
     with owner(data, *embedded.NOBODY_IDENTITY.prefix) as (process, url):
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
         assert Path(f"/proc/{process.pid}").stat().st_uid == 65534
 
 
@@ -547,7 +550,7 @@ def test_what_the_server_says_before_it_gives_up_is_passed_on(made_once):
         pass
     assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
     with start_postgres(made_once, FAST) as url:  # and the lock is free again
-        assert kept(url) == "a row"
+        assert stored_rows(url) == "a row"
 
 
 def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypatch):

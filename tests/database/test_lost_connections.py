@@ -23,8 +23,10 @@ from app.database.session import (
 )
 from app.errors import StartupProblem
 from app.http import dependencies
-from tests.annotation.hits.campaigns import until
+from tests.annotation.hits.campaigns import wait_until
 from tests.proxies import Proxy, TransactionPooler
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
 PATIENCE = 60  # seconds in which anything that ends at all has ended
@@ -140,7 +142,7 @@ async def test_a_slow_statement_is_cancelled_and_its_connection_replaced_alone(d
         assert await other.scalar(text(BACKEND)) == kept
         sleeping = "state = 'active' AND query ~ '^SELECT pg_sleep'"
         async with asyncio.timeout(PATIENCE):
-            await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE {sleeping})")
+            await wait_until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE {sleeping})")
 
 
 async def test_copies_may_take_longer_than_a_statement(database_url):

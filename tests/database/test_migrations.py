@@ -19,7 +19,7 @@ from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import StartupProblem
 from app.inference.online.laws import ONLINE_LAWS
 from tests.annotation.hits.campaigns import values
-from tests.campaigns.drafts import is_clean
+from tests.campaigns.drafts import replay_is_clean
 
 # By pg_dump. Revision 0003: campaigns of four laws, and a draft. The last revision of 0.1: campaigns of every law,
 # answered by `easel simulate`, with criteria, pairs, checks, iterations, a goal and decisions, and a draft.
@@ -60,7 +60,7 @@ OTHER_FACTS = r"""
 
 
 async def facts(engine: AsyncEngine, *statements: str) -> set[str]:
-    """What the catalogue says of the schema that comes first on the search path."""
+    """Return the facts of the catalogue about the schema that comes first on the search path."""
     found = [f"{name}: {fact}" for statement in statements for name, fact in await values(engine, statement)]
     assert len(found) == len(set(found)) > 0
     return set(found)
@@ -152,7 +152,7 @@ async def test_the_last_revision_of_0_1_has_the_present_schema_keeps_its_data_an
     assert await stored_data(engine) == before
     campaigns = await values(engine, "SELECT slug, update_law FROM campaigns WHERE status <> 'draft'")
     assert {law for _, law in campaigns} == set(ONLINE_LAWS)
-    assert [slug for slug, _ in campaigns if not await is_clean(engine, slug)] == []
+    assert [slug for slug, _ in campaigns if not await replay_is_clean(engine, slug)] == []
 
 
 @pytest.mark.own_database

@@ -17,7 +17,7 @@ from app.database.session import (
     execute_statement,
     fetch_first_row,
 )
-from tests.annotation.hits.campaigns import until
+from tests.annotation.hits.campaigns import wait_until
 
 LOST_OR_ENDED = (*LOST_CONNECTION_ERRORS, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError)
 
@@ -98,7 +98,7 @@ async def ended(engine, pid):
     """Once this connection's server process is gone."""
     async with engine.begin() as connection:
         await connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
-    await until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
+    await wait_until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
 
 
 async def test_a_serving_connection_that_breaks_between_two_uses_is_replaced(engine):

@@ -21,8 +21,8 @@ FORMS = st.dictionaries(
 )
 
 
-def read(design: Design, fields: dict[str, str]) -> list[float] | Invalid:
-    """What is stored of a form, or its refusal."""
+def read_form(design: Design, fields: dict[str, str]) -> list[float] | Invalid:
+    """Return the values that are stored of a form, or its refusal."""
     try:
         return design.validated_values(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
     except Invalid as refusal:
@@ -31,7 +31,7 @@ def read(design: Design, fields: dict[str, str]) -> list[float] | Invalid:
 
 def is_stored_or_refused(design: Design, fields: dict[str, str]) -> None:
     """An answer has a class for each item, in their order; a refusal says what is wrong, in words and by a code."""
-    found = read(design, fields)
+    found = read_form(design, fields)
     if isinstance(found, Invalid):
         assert found.code in CODES
         assert str(found).endswith(".")
@@ -44,7 +44,7 @@ def campaign(items_per_hit: int) -> Any:
     return SimpleNamespace(items_per_hit=items_per_hit)
 
 
-async def likeliest(engine: AsyncEngine) -> list[int]:
+async def most_counted_classes(engine: AsyncEngine) -> list[int]:
     """The class of the largest count, item after item."""
     rows = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
     return [int(np.argmax(state)) for (state,) in rows]

@@ -19,7 +19,7 @@ from tests.annotation.hits.campaigns import NOW, running, values
 ITEMS = 24
 
 
-async def answered_by_a_crowd(engine: AsyncEngine, **settings: Any) -> Campaign:
+async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campaign:
     """A campaign to its end, whose items stand at even distances on the scale, the last the highest."""
     campaign = await running(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
     async with engine.begin() as connection:
@@ -37,7 +37,7 @@ async def answered_by_a_crowd(engine: AsyncEngine, **settings: Any) -> Campaign:
     return campaign
 
 
-async def is_recovered(engine: AsyncEngine, campaign: Campaign) -> None:
+async def assert_order_recovered(engine: AsyncEngine, campaign: Campaign) -> None:
     """The order of the scores is nearly the true one, and what is stored of them is their replay, to the bit."""
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(ITEMS)).statistic > 0.93

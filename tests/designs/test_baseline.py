@@ -19,7 +19,17 @@ from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, annotator, expire, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    expire_leases,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    value,
+    values,
+)
 from tests.designs.test_pairwise import LAWS
 
 
@@ -102,17 +112,17 @@ async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is
     hits = [await hit_of(engine, who) for who in crowd[:3]]
     assert sorted(item for hit in hits for item in hit.items) == [0, 1, 2, 3, 3, 3]
     assert (await next_hit(engine, crowd[3])).reason == "wait"
-    await expire(engine, hits[0])
+    await expire_leases(engine, hits[0])
     taken_over = await hit_of(engine, crowd[3])
     assert sorted(taken_over.items) == sorted(hits[0].items)
     await submit(engine, crowd[3], taken_over, scores=[1.0, 2.0])
     with pytest.raises(Gone) as refused:
         await submit(engine, crowd[0], hits[0], scores=[1.0, 2.0])
     assert refused.value.code == "lease_expired"
-    await expire(engine, hits[1])
+    await expire_leases(engine, hits[1])
     await submit(engine, crowd[1], hits[1], scores=[2.0, 1.0])  # late, and nobody needed its item
     assert (await hit_of(engine, crowd[2])).id == hits[2].id  # still theirs
-    await expire(engine, hits[2])
+    await expire_leases(engine, hits[2])
     assert (await hit_of(engine, crowd[2])).id == hits[2].id  # renewed
     await submit(engine, crowd[2], hits[2], scores=[2.0, 1.0])
     assert await judgments(engine) == [1, 1, 1, 3]

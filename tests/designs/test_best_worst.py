@@ -27,7 +27,7 @@ def values(form, items=ITEMS):
 
 
 def outcome(form):
-    """What is stored of a form, or why nothing is."""
+    """Return the values that are stored of a form, or its refusal."""
     try:
         return values(form)
     except Invalid as refusal:
@@ -51,28 +51,25 @@ def test_the_same_item_for_both_is_refused_in_the_words_of_the_page():
     assert str(refusal) == "Choose one item as “most” and another one as “least”. What you entered is kept."
 
 
-@pytest.mark.parametrize(
-    ("form", "code"),
-    [
+def test_half_an_answer_and_items_of_other_hits_are_refused(subtests):
+    for form, code in (
         ({}, "scores_missing"),
         ({"best": "3"}, "scores_missing"),
         ({"worst": "3", "best": " "}, "scores_missing"),
         ({"best": "3", "worst": "4"}, "scores_unknown"),
         ({"best": "3", "worst": "٥"}, "scores_unknown"),
         ({"best": "-3", "worst": "5"}, "scores_unknown"),
-    ],
-)
-def test_half_an_answer_and_items_of_other_hits_are_refused(form, code):
-    assert refused(form).code == code
+    ):
+        with subtests.test(form=form, code=code):
+            assert refused(form).code == code
 
 
-@pytest.mark.parametrize(
-    "places", [[1, 1, 2, 3], [1, 3, 3, 2], [2, 2, 2, 2], [2, 1, 2, 2], [1, 2, 3, 4], [1, 2, 3, 1.5]]
-)
-def test_a_program_sends_one_best_and_one_worst_or_is_refused(places):
-    with pytest.raises(Invalid) as refusal:
-        DESIGN.validated_values(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
-    assert refusal.value.code in ("answer_impossible", "score_out_of_range")
+def test_a_program_sends_one_best_and_one_worst_or_is_refused(subtests):
+    for places in ([1, 1, 2, 3], [1, 3, 3, 2], [2, 2, 2, 2], [2, 1, 2, 2], [1, 2, 3, 4], [1, 2, 3, 1.5]):
+        with subtests.test(places=places):
+            with pytest.raises(Invalid) as refusal:
+                DESIGN.validated_values(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
+            assert refusal.value.code in ("answer_impossible", "score_out_of_range")
 
 
 @given(st.dictionaries(st.sampled_from(["best", "worst", "score-7"]), st.text() | st.sampled_from(["7", "3", " 12"])))
@@ -102,7 +99,7 @@ def test_its_two_words_must_differ():
 LAWS = {law.LAW.name: law.LAW for law in (bounded_ra, trueskill)}
 
 
-def told(law, places):
+def posteriors_after_places(law, places):
     """The posteriors of fresh items after a HIT with these places, as the campaign's law takes it."""
     items = list(range(len(places)))
     hit = law_hit(CAMPAIGN.criteria[0], Response(0, 1, items, places))
@@ -110,22 +107,25 @@ def told(law, places):
     return list(zip(*LAWS[law].update(*columns, hit.values, CAMPAIGN.criteria[0].law_parameters), strict=True))
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("places", [[2.0, 1.0, 3.0, 2.0], [2.0, 2.0, 3.0, 2.0, 1.0], [3.0, 1.0]])
-def test_a_hit_of_n_is_its_2n_less_3_pairs_and_nothing_else(law, places):
-    posteriors = [LAWS[law].family.default_prior] * len(places)
-    pairs = [(i, j) for i, j in combinations(range(len(places)), 2) if places[i] != places[j]]
-    assert len(pairs) == 2 * len(places) - 3
-    for i, j in pairs:
-        columns = zip(posteriors[i], posteriors[j], strict=True)
-        order = [1.0, 0.0] if places[i] < places[j] else [0.0, 1.0]
-        posteriors[i], posteriors[j] = zip(*LAWS[law].update(*columns, order, LawParameters(0.1, 0.1)), strict=True)
-    assert told(law, places) == posteriors
+def test_a_hit_of_n_is_its_2n_less_3_pairs_and_nothing_else(subtests):
+    for places in ([2.0, 1.0, 3.0, 2.0], [2.0, 2.0, 3.0, 2.0, 1.0], [3.0, 1.0]):
+        for name, law in LAWS.items():
+            with subtests.test(places=places, law=name):
+                posteriors = [law.family.default_prior] * len(places)
+                pairs = [(i, j) for i, j in combinations(range(len(places)), 2) if places[i] != places[j]]
+                assert len(pairs) == 2 * len(places) - 3
+                for i, j in pairs:
+                    columns = zip(posteriors[i], posteriors[j], strict=True)
+                    order = [1.0, 0.0] if places[i] < places[j] else [0.0, 1.0]
+                    posteriors[i], posteriors[j] = zip(
+                        *law.update(*columns, order, LawParameters(0.1, 0.1)), strict=True
+                    )
+                assert posteriors_after_places(name, places) == posteriors
 
 
 def test_ra_moves_the_four_items_as_by_hand():
     # Fresh Beta(1, 1): mode 1/2, variance 1/12; every pair in the order of the page: best, one, other, worst.
-    best, one, other, worst = told("ra", [1.0, 2.0, 2.0, 3.0])
+    best, one, other, worst = posteriors_after_places("ra", [1.0, 2.0, 2.0, 3.0])
     step = (1 / 12) / math.sqrt(2 * 0.1**2 + 2 / 12)
     surprise = 1 - math.exp(-0.1) / (1 + math.exp(-0.1))
     # The best has beaten three, none of which had won before; the first of them when nothing was known of it.

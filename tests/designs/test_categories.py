@@ -11,8 +11,8 @@ from app.database.bulk import open_snapshot
 from app.designs.categories import Categories
 from app.inference.online.laws import ONLINE_LAWS
 from app.record.replay import verify_by_replay
-from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, likeliest
-from tests.designs.recovery import answered_by_a_crowd
+from tests.designs.labelled import FORMS, campaign, is_stored_or_refused, most_counted_classes
+from tests.designs.recovery import run_campaign_with_crowd
 
 SENSES = Categories(labels=("bank: a financial institution", "bank 2: at 10:30, by the river", "none of these"))
 
@@ -41,20 +41,17 @@ def test_every_label_has_a_key_and_many_can_be_searched(count, searched, last_ke
     assert len({option.key for option in design.options}) == count
 
 
-@pytest.mark.parametrize(
-    ("labels", "said"),
-    [
+def test_labels_that_nobody_could_tell_apart_are_refused(subtests):
+    for labels, said in (
         (["yes"], "at least 2"),
         ([str(k) for k in range(31)], "at most 30"),
         (["bank: money", "bank: river"], "each label can be there only once"),
         (["yes", ": nothing before it"], "a label needs 1 to 80 characters"),
         (["yes", "x" * 81], "a label needs 1 to 80 characters"),
         (["yes", "x" * 501], "at most 500"),
-    ],
-)
-def test_labels_that_nobody_could_tell_apart_are_refused(labels, said):
-    with pytest.raises(ValidationError, match=said):
-        CampaignSettings(name="A", question="B?", design="categories", design_settings={"labels": labels})
+    ):
+        with subtests.test(labels=labels, said=said), pytest.raises(ValidationError, match=said):
+            CampaignSettings(name="A", question="B?", design="categories", design_settings={"labels": labels})
 
 
 def test_labels_have_no_order_so_only_a_law_that_counts_them_can_follow():
@@ -81,8 +78,8 @@ def test_whatever_a_browser_sends_is_an_answer_or_refused_with_a_reason(fields):
 async def test_the_true_labels_are_recovered_and_replay_to_the_bit(engine, many):
     labels = ("low", "middle", "high", "highest")
     chosen = {"design_settings": {"labels": labels}, "items_per_hit": many}
-    campaign = await answered_by_a_crowd(engine, design="categories", **chosen)
+    campaign = await run_campaign_with_crowd(engine, design="categories", **chosen)
     truth = Categories(labels=labels).simulate_answer(np.linspace(0, 1, 24).tolist())
-    assert np.mean(np.array(await likeliest(engine)) == truth) > 0.8
+    assert np.mean(np.array(await most_counted_classes(engine)) == truth) > 0.8
     async with open_snapshot(engine) as connection:
         assert (await verify_by_replay(connection, campaign)).is_clean

@@ -1,4 +1,4 @@
-"""What every design promises, those of the tests too: a new one is checked by being registered."""
+"""Promises of every design, those of the tests included: a new one is checked by being registered."""
 
 import re
 from html.parser import HTMLParser
@@ -53,11 +53,12 @@ def test_it_has_a_page_of_its_own(design):
     assert any((place / "designs" / f"{design.name}.html").exists() for place in PLACES)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_it_has_a_picture_and_a_line_where_it_is_chosen(name):
-    assert DESIGNS[name].summary.endswith(".")
-    assert DESIGNS[name].summary not in {DESIGNS[other].summary for other in DESIGNS if other != name}
-    assert (PLACES[0] / "designs" / f"{name}_picture.svg").exists()
+def test_it_has_a_picture_and_a_line_where_it_is_chosen(subtests):
+    for name in DESIGNS:
+        with subtests.test(name=name):
+            assert DESIGNS[name].summary.endswith(".")
+            assert DESIGNS[name].summary not in {DESIGNS[other].summary for other in DESIGNS if other != name}
+            assert (PLACES[0] / "designs" / f"{name}_picture.svg").exists()
 
 
 def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
@@ -145,7 +146,7 @@ def test_minus_0_is_stored_as_0_or_not_at_all(design):
 
 
 class Controls(HTMLParser):
-    """What a page's form asks: of each name the values that can be chosen, and whether it is required."""
+    """Return what a page's form asks: of each name the values that can be chosen, and whether it is required."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -185,7 +186,7 @@ def test_its_page_lets_annotators_say_of_each_item_that_it_cannot_be_judged(desi
 
 
 def filled(html, end):
-    """What a browser sends once every field is filled in, with the first or the last of what it offers."""
+    """Return the fields that a browser sends with the first or the last choice of each."""
     chosen = {}
     for name, inputs in Controls(html).found.items():
         assert any("required" in control for control in inputs), name
@@ -224,29 +225,28 @@ def test_a_page_that_is_only_looked_at_has_nothing_to_send(design, items):
     assert 'type="submit"' not in shown(design, items, preview=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "setting"), [("ordinal", "labels"), ("categories", "labels"), ("baseline", "baseline")]
-)
-@pytest.mark.parametrize("text", ["a\nb", "a\u2028b", "\ud800"])
-def test_a_text_that_no_form_could_send_back_is_refused(name, setting, text):
-    wrong = text if setting == "baseline" else [text, "c"]
-    with pytest.raises(ValidationError):
-        DESIGNS[name].model_validate({setting: wrong})
+def test_a_text_that_no_form_could_send_back_is_refused(subtests):
+    for text in ("a\nb", "a\u2028b", "\ud800"):
+        for name, setting in (("ordinal", "labels"), ("categories", "labels"), ("baseline", "baseline")):
+            with subtests.test(text=text, name=name, setting=setting):
+                wrong = text if setting == "baseline" else [text, "c"]
+                with pytest.raises(ValidationError):
+                    DESIGNS[name].model_validate({setting: wrong})
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
+def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(subtests):
+    for name, settings in (
         ("magnitude", {"reference_value": True}),
         ("magnitude", {"reference_value": "1_0"}),
         ("magnitude", {"reference": "a\x07b"}),
         ("categories", {"labels": ["yes", "n\x1bo"]}),
         ("ranking", {"best_label": "mo\x00st"}),
-    ],
-)
-def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(name, settings):
-    with pytest.raises(ValidationError, match=r"must be a number|must not contain control characters"):
-        DESIGNS[name].model_validate(settings)
+    ):
+        with (
+            subtests.test(name=name, settings=settings),
+            pytest.raises(ValidationError, match=r"must be a number|must not contain control characters"),
+        ):
+            DESIGNS[name].model_validate(settings)
 
 
 def test_a_label_names_its_class_also_if_it_is_a_number():

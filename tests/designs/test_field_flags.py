@@ -27,22 +27,23 @@ EMPTY = {
 SEEN = ["a", ".", "0", "\u0301", "\u093e", "\u0600", "\u06dd", "\u2801", "\u3131", "\ue000", "\u200ba", "\u200b x"]
 
 
-@pytest.mark.parametrize("text", EMPTY.values(), ids=[*EMPTY])
-def test_a_text_without_anything_to_see_is_blank(text):
-    assert is_blank(text)
+def test_a_text_without_anything_to_see_is_blank(subtests):
+    for text in EMPTY.values():
+        with subtests.test(text=text):
+            assert is_blank(text)
 
 
-@pytest.mark.parametrize("text", SEEN)
-def test_a_text_with_something_to_see_is_not_blank(text):
-    assert not is_blank(text)
+def test_a_text_with_something_to_see_is_not_blank(subtests):
+    for text in SEEN:
+        with subtests.test(text=text):
+            assert not is_blank(text)
 
 
 BLANK = "\u200b\u3164"
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_no_setting_that_people_read_looks_empty(subtests):
+    for settings in (
         {"name": BLANK},
         {"question": BLANK},
         {"low_label": BLANK},
@@ -59,9 +60,6 @@ BLANK = "\u200b\u3164"
         {"design": "magnitude", "design_settings": {"reference": "  "}},
         {"criteria": [{"name": BLANK, "question": "a"}, {"name": "b", "question": "b"}]},
         {"criteria": [{"name": "a", "question": BLANK}, {"name": "b", "question": "b"}]},
-    ],
-    ids=str,
-)
-def test_no_setting_that_people_read_looks_empty(settings):
-    with pytest.raises(ValidationError):
-        CampaignSettings.model_validate({"name": "n", "question": "q"} | settings)
+    ):
+        with subtests.test(settings=settings), pytest.raises(ValidationError):
+            CampaignSettings.model_validate({"name": "n", "question": "q"} | settings)

@@ -1,6 +1,5 @@
 """Items are named by position on a page; pages and drafts from before an upgrade, which name them by number, count."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,9 +55,8 @@ def test_no_page_of_today_is_taken_for_an_earlier_one(items, field, places):
     assert form_by_position(earlier, hit) == today
 
 
-@pytest.mark.parametrize(
-    ("saved", "shown"),
-    [
+def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
+    for saved, shown in (
         ({"12": {"score": 4}, "7": {"score": 3}}, {"00": {"score": 4}, "03": {"score": 3}}),
         ({"c1-12": {"score": 4}}, {"c1-00": {"score": 4}}),
         ({"score-3": {"value": "12"}}, {"score-02": {"value": "12"}}),
@@ -69,10 +67,9 @@ def test_no_page_of_today_is_taken_for_an_earlier_one(items, field, places):
         ({"02": {"score": 4}}, {"02": {"score": 4}}),
         ({"99": {"score": 4}}, {"99": {"score": 4}}),
         ({}, {}),
-    ],
-)  # fmt: skip
-def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(saved, shown):
-    assert draft_by_position(saved, HIT) == shown
+    ):
+        with subtests.test(saved=saved, shown=shown):
+            assert draft_by_position(saved, HIT) == shown
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():

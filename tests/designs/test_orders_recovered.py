@@ -35,12 +35,15 @@ def answered(design, truth, shown, rng):
 LAWS = [law.name for law in ONLINE_LAWS.values() if law.reads == "order"]
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("design", "per_hit"), [("ranking", 5), ("best_worst", 4), ("best_worst", 5)])
-def test_the_order_comes_nearer_to_the_truth_with_more_judgments(law, design, per_hit):
-    few, more, many = np.mean([recovered(law, design, per_hit, (8, 40, 200), seed) for seed in range(4)], axis=0)
-    assert few < more < many
-    assert many > 0.95
+def test_the_order_comes_nearer_to_the_truth_with_more_judgments(subtests):
+    for design, per_hit in (("ranking", 5), ("best_worst", 4), ("best_worst", 5)):
+        for law in LAWS:
+            with subtests.test(design=design, per_hit=per_hit, law=law):
+                few, more, many = np.mean(
+                    [recovered(law, design, per_hit, (8, 40, 200), seed) for seed in range(4)], axis=0
+                )
+                assert few < more < many
+                assert many > 0.95
 
 
 @pytest.mark.parametrize("law", LAWS)

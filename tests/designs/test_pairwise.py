@@ -29,7 +29,7 @@ LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwis
 
 
 def stored(fields, design=None):
-    """What a form makes of the two items, left and right."""
+    """Return the values of the two items, left and right, after a form."""
     design = design or Pairwise()
     return design.validated_values(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
 
@@ -39,20 +39,18 @@ def test_a_choice_is_two_places(chosen, places):
     assert stored({"preferred": chosen}) == places
 
 
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    [
+def test_what_is_no_choice_is_refused(subtests):
+    for fields, code in (
         ({}, "scores_missing"),
         ({"preferred": ""}, "scores_missing"),
         ({"preferred": "5"}, "scores_unknown"),
         ({"preferred": "left"}, "scores_unknown"),
         ({"preferred": "-7"}, "scores_unknown"),
-    ],
-)
-def test_what_is_no_choice_is_refused(fields, code):
-    with pytest.raises(Invalid) as refused:
-        stored(fields)
-    assert refused.value.code == code
+    ):
+        with subtests.test(fields=fields, code=code):
+            with pytest.raises(Invalid) as refused:
+                stored(fields)
+            assert refused.value.code == code
 
 
 def test_who_must_choose_cannot_say_that_the_two_are_equal():
@@ -78,7 +76,7 @@ def test_whatever_a_program_can_send_too(sent):
 
 
 def outcome(read):
-    """What is stored, or the code of the refusal, which has words too."""
+    """Return the stored values, or the code of the refusal, which has words too."""
     try:
         return read(), None
     except Invalid as refusal:

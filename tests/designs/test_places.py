@@ -1,4 +1,4 @@
-"""What places in an order mean as shares and points: the same in HITs of any length, and fair to ties."""
+"""Places in an order as shares and points: the same in HITs of any length, and fair to ties."""
 
 from typing import ClassVar
 
@@ -25,19 +25,17 @@ class Podium(OrderDesign):
 HITS = st.lists(st.lists(st.integers(1, 5).map(float), min_size=1, max_size=7), max_size=8)
 
 
-@pytest.mark.parametrize(
-    ("places", "shares"),
-    [
+def test_a_share_is_how_many_of_the_others_an_item_beats(subtests):
+    for places, shares in (
         ([1.0, 2.0], [1.0, 0.0]),
         ([1.0, 1.0], [0.5, 0.5]),
         ([3.0, 1.0, 2.0], [0.0, 1.0, 0.5]),
         ([1.0, 1.0, 3.0], [0.75, 0.75, 0.0]),
         ([1.0, 2.0, 2.0, 2.0, 3.0], [1.0, 0.5, 0.5, 0.5, 0.0]),
         ([1.0], [0.5]),
-    ],
-)
-def test_a_share_is_how_many_of_the_others_an_item_beats(places, shares):
-    assert Podium().to_shares(places) == shares
+    ):
+        with subtests.test(places=places, shares=shares):
+            assert Podium().to_shares(places) == shares
 
 
 @given(HITS, st.randoms(use_true_random=False))

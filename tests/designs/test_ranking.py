@@ -18,7 +18,7 @@ def values(form, design=TIES, items=ITEMS):
 
 
 def outcome(form, design):
-    """What is stored of a form, or why nothing is."""
+    """Return the values that are stored of a form, or its refusal."""
     try:
         return values(form, design)
     except Invalid as refusal:
@@ -35,17 +35,15 @@ def test_a_form_reads_as_places_and_how_they_came_about():
     assert answer.touches == {3: Touch(None, 2, "keyboard")}
 
 
-@pytest.mark.parametrize(
-    ("entered", "stored"),
-    [
+def test_places_are_stored_as_competition_ranks(subtests):
+    for entered, stored in (
         ((2, 1, 3), [2.0, 1.0, 3.0]),
         ((1, 1, 2), [1.0, 1.0, 3.0]),
         ((2, 2, 2), [1.0, 1.0, 1.0]),
         ((3, 1, 3), [2.0, 1.0, 2.0]),
-    ],
-)
-def test_places_are_stored_as_competition_ranks(entered, stored):
-    assert values(fields(*entered)) == stored
+    ):
+        with subtests.test(entered=entered, stored=stored):
+            assert values(fields(*entered)) == stored
 
 
 def test_equal_places_are_refused_where_ties_are_not_allowed():
@@ -62,20 +60,18 @@ def test_what_has_no_place_is_named():
     assert (refusal.value.code, refusal.value.details) == ("scores_missing", {"missing": [2]})
 
 
-@pytest.mark.parametrize(
-    ("place", "code"),
-    [
+def test_a_place_is_a_whole_number_from_1(subtests):
+    for place, code in (
         ("0", "score_out_of_range"),
         ("1.5", "score_out_of_range"),
         ("11", "score_out_of_range"),
         ("-1", "score_out_of_range"),
         ("first", "score_not_a_number"),
-    ],
-)
-def test_a_place_is_a_whole_number_from_1(place, code):
-    with pytest.raises(Invalid) as refusal:
-        values(fields(place, 1, 2))
-    assert refusal.value.code == code
+    ):
+        with subtests.test(place=place, code=code):
+            with pytest.raises(Invalid) as refusal:
+                values(fields(place, 1, 2))
+            assert refusal.value.code == code
 
 
 CODES = ("scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number", "answer_impossible")

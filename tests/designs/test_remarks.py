@@ -59,18 +59,16 @@ def test_a_comment_is_as_long_as_its_field():
 ALL = {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remark("c", "something else")}
 
 
-@pytest.mark.parametrize(
-    ("settings", "kept"),
-    [
+def test_what_is_not_asked_for_is_left_out(subtests):
+    for settings, kept in (
         ({}, {"hit": Remark("a", REASONS[1]), "3": Remark("b", REASONS[0]), "17": Remark("c")}),
         ({"comment_on": "HIT", "flag_on": "items"}, {"hit": Remark("a"), "3": Remark(flag=REASONS[0])}),
         ({"comment_on": "none", "flag_on": "HIT"}, {"hit": Remark(flag=REASONS[1])}),
         ({"comment_on": "items", "flag_on": "none"}, {"3": Remark("b"), "17": Remark("c")}),
         ({"comment_on": "none", "flag_on": "none"}, {}),
-    ],
-)
-def test_what_is_not_asked_for_is_left_out(settings, kept):
-    assert keep_offered_remarks(asking(**settings), ALL) == kept
+    ):
+        with subtests.test(settings=settings, kept=kept):
+            assert keep_offered_remarks(asking(**settings), ALL) == kept
 
 
 def test_where_no_reason_is_asked_for_a_flag_has_none():
@@ -79,21 +77,19 @@ def test_where_no_reason_is_asked_for_a_flag_has_none():
     assert remarks_extra({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
 
 
-@pytest.mark.parametrize(
-    ("settings", "remarks", "code"),
-    [
+def test_a_program_is_told_what_is_not_asked_for(subtests):
+    for settings, remarks, code in (
         ({"comment_on": "items"}, {"hit": Remark("a")}, "remark_not_offered"),
         ({"comment_on": "HIT"}, {"3": Remark("a")}, "remark_not_offered"),
         ({"flag_on": "HIT"}, {"3": Remark(flag=REASONS[0])}, "remark_not_offered"),
         ({"flag_on": "items"}, {"hit": Remark(flag=REASONS[0])}, "remark_not_offered"),
         ({}, {"3": Remark(flag="tired")}, "reason_unknown"),
         ({"flag_reasons": []}, {"3": Remark(flag="tired")}, "reason_unknown"),
-    ],
-)
-def test_a_program_is_told_what_is_not_asked_for(settings, remarks, code):
-    with pytest.raises(Invalid) as refusal:
-        refuse_unoffered_remarks(asking(**settings), remarks)
-    assert refusal.value.code == code
+    ):
+        with subtests.test(settings=settings, remarks=remarks, code=code):
+            with pytest.raises(Invalid) as refusal:
+                refuse_unoffered_remarks(asking(**settings), remarks)
+            assert refusal.value.code == code
 
 
 def test_what_was_stored_fills_the_form_that_it_was_said_in():

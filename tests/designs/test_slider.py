@@ -27,24 +27,25 @@ def test_an_empty_score_counts_as_not_given():
     assert read({"score-1": "", "score-2": "5"}).values == {2: 5.0}
 
 
-@pytest.mark.parametrize(("text", "value"), [("5", 5.0), ("05.50", 5.5), ("+.5", 0.5), ("5.", 5.0), ("1e1", 10.0)])
-def test_a_score_may_be_written_as_any_decimal(text, value):
-    assert read({"score-1": text}).values == {1: value}
+def test_a_score_may_be_written_as_any_decimal(subtests):
+    for text, value in (("5", 5.0), ("05.50", 5.5), ("+.5", 0.5), ("5.", 5.0), ("1e1", 10.0)):
+        with subtests.test(text=text, value=value):
+            assert read({"score-1": text}).values == {1: value}
 
 
 def test_minus_zero_is_zero():
     assert [str(score) for score in SLIDER.validated_values(Answer({1: -0.0, 2: 5.0}), [1, 2])] == ["0.0", "5.0"]
 
 
-@pytest.mark.parametrize("broken", ["-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30])
-def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
-    answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
-    assert telemetry_json([answer], [1]) is None
+def test_telemetry_that_does_not_parse_costs_nobody_an_answer(subtests):
+    for broken in ("-1", "1e99", "soon", "", "99999999999", "1_0", "٣", "9" * 30):
+        with subtests.test(broken=broken):
+            answer = read({"score-1": "5", "first_touch_ms-1": broken, "input_kind-1": "telepathy"})
+            assert telemetry_json([answer], [1]) is None
 
 
-@pytest.mark.parametrize(
-    ("form", "code"),
-    [
+def test_a_form_that_makes_no_sense_is_refused(subtests):
+    for form, code in (
         ({"score-1": "many"}, "score_not_a_number"),
         ({"score-1": "1_0"}, "score_not_a_number"),
         ({"score-1": "٣"}, "score_not_a_number"),
@@ -55,12 +56,11 @@ def test_telemetry_that_does_not_parse_costs_nobody_an_answer(broken):
         ({"score-1_0": "1"}, "scores_unknown"),
         ({"score-one": "1"}, "scores_unknown"),
         ({"score--1": "1"}, "scores_unknown"),
-    ],
-)
-def test_a_form_that_makes_no_sense_is_refused(form, code):
-    with pytest.raises(Invalid) as refusal:
-        read(form)
-    assert refusal.value.code == code
+    ):
+        with subtests.test(form=form, code=code):
+            with pytest.raises(Invalid) as refusal:
+                read(form)
+            assert refusal.value.code == code
 
 
 def test_scores_come_in_the_order_of_the_hit():

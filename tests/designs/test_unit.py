@@ -12,9 +12,8 @@ from app.designs.unit import PERCENT_BEATEN_UNIT, POINTS_UNIT, RATIO_UNIT
 from app.inference.online.laws import ONLINE_LAWS
 
 
-@pytest.mark.parametrize(
-    ("design", "values", "said"),
-    [
+def test_an_answer_is_told_as_it_was_given(subtests):
+    for design, values, said in (
         (Slider(), [71.0, 20.5], ["71", "20.5"]),
         (Categories(), [0.0, 2.0], ["yes", "unclear"]),
         (Magnitude(), [1000.0, 50.0], ["1,000, 10 × the reference", "50, 0.5 × the reference"]),
@@ -22,17 +21,17 @@ from app.inference.online.laws import ONLINE_LAWS
         (Pairwise(), [1.0, 1.0], ["tie", "tie"]),
         (Ranking(), [3.0, 1.0, 1.0, 4.0], ["3rd of 4", "1st of 4, tied", "1st of 4, tied", "4th of 4"]),
         (BestWorst(), [2.0, 1.0, 3.0, 2.0], ["neither", "best", "worst", "neither"]),
-    ],
-)
-def test_an_answer_is_told_as_it_was_given(design, values, said):
-    assert [design.format_answer(values, place) for place in range(len(values))] == said
+    ):
+        with subtests.test(design=design, values=values, said=said):
+            assert [design.format_answer(values, place) for place in range(len(values))] == said
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
-@pytest.mark.parametrize("law", ONLINE_LAWS.values(), ids=ONLINE_LAWS)
-def test_scores_from_an_order_alone_never_share_an_axis_with_means(design, law):
-    made = design()
-    assert made.shares_axis_with(law) == (made.is_ordered and law.reads in ("points", "ratio"))
+def test_scores_from_an_order_alone_never_share_an_axis_with_means(subtests):
+    for law in ONLINE_LAWS.values():
+        for design in DESIGNS.values():
+            with subtests.test(law=law, design=design):
+                made = design()
+                assert made.shares_axis_with(law) == (made.is_ordered and law.reads in ("points", "ratio"))
 
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():

@@ -1,4 +1,4 @@
-"""What cannot be judged, for every design: whatever a browser can send is stored once or refused with a message."""
+"""Items that cannot be judged, in every design: any form is stored once or refused with a message."""
 
 import math
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ MARKS = st.dictionaries(
 )
 
 
-def of(design):
+def items_and_campaign(design):
     """Its items, and its campaign."""
     items = ITEMS[: design.items_per_hit[-1]]
     return items, SimpleNamespace(cannot_be_judged=True, unjudged_reasons=REASONS)
@@ -48,7 +48,7 @@ def outcome(design, campaign, items, form):
 @pytest.mark.parametrize("design", [design() for design in DESIGNS.values()], ids=lambda design: design.name)
 @given(form=FORMS, marks=MARKS)
 def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design, form, marks):
-    items, campaign = of(design)
+    items, campaign = items_and_campaign(design)
     found = outcome(design, campaign, items, Form(form | marks, "form"))
     if isinstance(found, Invalid):
         assert found.code in CODES
@@ -65,7 +65,7 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
 
 @pytest.mark.parametrize("design", [design() for design in DESIGNS.values()], ids=lambda design: design.name)
 def test_the_others_are_answered_as_if_they_were_all(design):
-    items, _ = of(design)
+    items, _ = items_and_campaign(design)
     others = items[1:]
     given = design.simulate_answer([0.2, 0.9, 0.5][: len(others)])
     values = design.validated_values(Answer(dict(zip(others, given, strict=True)), unjudged={items[0]: ""}), items)
@@ -78,7 +78,7 @@ def test_the_others_are_answered_as_if_they_were_all(design):
 
 @pytest.mark.parametrize("design", [design() for design in DESIGNS.values()], ids=lambda design: design.name)
 def test_an_item_of_another_hit_cannot_be_said_to_be_beyond_judging(design):
-    items, _ = of(design)
+    items, _ = items_and_campaign(design)
     with pytest.raises(Invalid) as refused:
         design.validated_values(Answer({}, unjudged={99: ""}), items)
     assert refused.value.code == "scores_unknown"

@@ -32,6 +32,8 @@ from app.experiments.simulated_arms import (
 from app.imports.demo import DEMO_ITEMS_FILE
 from app.simulation.annotators import plain_population
 
+pytestmark = pytest.mark.slow
+
 SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), plain_population(0.15), 0.0, 3)
 
 

@@ -11,6 +11,8 @@ from app.errors import Invalid
 from app.experiments.comparison_file import load_comparison_file
 from app.experiments.otani_2016 import RandomJudgesExperiment
 
+pytestmark = pytest.mark.slow
+
 HEAD = "first,second,winner,judge,segment"
 
 

@@ -1,4 +1,4 @@
-"""What other papers found is found again, by one command each."""
+"""Findings of other papers are found again, by one command each."""
 
 from functools import partial
 from itertools import pairwise
@@ -18,6 +18,8 @@ from app.experiments.amidei_2020 import (
 )
 from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
 from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
+
+pytestmark = pytest.mark.slow
 
 FEW = SimulatedJudging(systems=6, judges=10, segments=20, judgments=600)
 

@@ -30,7 +30,7 @@ from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.accounts.reaching import came_in
+from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
 
 
@@ -43,7 +43,7 @@ def few_verbs(tmp_path, monkeypatch):
     monkeypatch.setattr("app.experiments.human_arms.DEMO_ITEMS_FILE", path)
 
 
-async def begun(engine, *, launch=True, **wanted):
+async def create_running_experiment(engine, *, launch=True, **wanted):
     """An experiment whose link says who comes to which arm, the same in every run."""
     async with engine.begin() as connection:
         made = await create_experiment(
@@ -73,7 +73,7 @@ def easel(database_url, monkeypatch):
 
 
 async def test_each_arm_is_a_campaign_on_the_same_items_that_asks_and_learns_in_its_way(engine, few_verbs):
-    made = await begun(engine, judgments_per_item=4, judgments_per_annotator=20)
+    made = await create_running_experiment(engine, judgments_per_item=4, judgments_per_annotator=20)
     assert [row.slug for row in made.campaigns.values()] == ["verbs-da", "verbs-ra", "verbs-easl"]
     settings = "design, update_law, rule, items_per_hit, hits_per_annotator, judgments_per_item, status"
     assert await values(engine, f"SELECT {settings} FROM campaigns ORDER BY id") == [
@@ -85,13 +85,13 @@ async def test_each_arm_is_a_campaign_on_the_same_items_that_asks_and_learns_in_
 
 
 async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_verbs):
-    await begun(engine, launch=False)
+    await create_running_experiment(engine, launch=False)
     with pytest.raises(Conflict) as refused:
-        await begun(engine, name="VERBS")
+        await create_running_experiment(engine, name="VERBS")
     assert refused.value.code == "experiment_exists"
     assert await value(engine, "SELECT count(*) FROM campaigns WHERE status = 'draft'") == len(HUMAN_ARMS)
     with pytest.raises(Invalid):
-        await begun(engine, name=" ")
+        await create_running_experiment(engine, name=" ")
 
 
 # Who comes to which arm
@@ -149,7 +149,7 @@ def address(made, platform="link", person=""):
 
 
 async def test_the_link_leads_to_an_arms_campaign_with_all_that_the_platform_says(engine, client, few_verbs):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     answer = await client.get(address(made, "prolific", "ann"))
     path, query = answer.headers["location"].split("?")
     assert answer.status_code == 303
@@ -162,7 +162,7 @@ async def test_the_link_leads_to_an_arms_campaign_with_all_that_the_platform_say
 
 
 async def test_who_has_no_id_comes_to_any_arm_and_stays_there_by_its_link(engine, client, few_verbs):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     there = Counter([(await client.get(address(made))).headers["location"] for _ in range(60)])
     assert there.keys() == {f"/link/{row.link_key}" for row in made.campaigns.values()}
     assert await value(engine, "SELECT count(*) FROM annotators") == 0
@@ -182,13 +182,13 @@ async def test_who_has_no_id_comes_to_any_arm_and_stays_there_by_its_link(engine
     ],
 )
 async def test_a_link_that_leads_nowhere_says_why(engine, client, few_verbs, path, *, status, code):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     refused = await client.get(path.replace("KEY", made.link_key))
     assert (refused.status_code, code in refused.text) == (status, True)
 
 
 async def test_only_for_a_platform_that_frames_the_page_the_link_may_be_framed(engine, client, few_verbs):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     come = "?assignmentId=a&hitId=h&workerId=w"
     framed, alone = [await client.get(address(made, platform) + come) for platform in ("mturk", "link")]
     assert (framed.status_code, alone.status_code) == (303, 303)
@@ -197,7 +197,7 @@ async def test_only_for_a_platform_that_frames_the_page_the_link_may_be_framed(e
 
 
 async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, client, few_verbs):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     app.state.visit_limiter = VisitLimiter("key", Settings(visits_per_address=1))
     came: Counter[int] = Counter()
     for person in map(str, range(30)):
@@ -210,7 +210,7 @@ async def test_as_many_may_come_by_it_as_by_the_campaigns_own(app, engine, clien
 
 
 async def test_an_arms_pages_say_so_and_share_the_link_of_the_experiment(engine, researcher, few_verbs):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     page = (await researcher.get("/admin/campaigns/verbs-ra")).text
     assert "Arm RA of the experiment “verbs”" in page
     for other in ("verbs-da", "verbs-easl"):
@@ -227,10 +227,10 @@ async def test_an_arms_pages_say_so_and_share_the_link_of_the_experiment(engine,
 async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_for_an_arm(
     database_url, monkeypatch, app, engine, client
 ):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     other = await running(engine, name="Nouns")
     path = f"/experiment/link/{made.link_key}"
-    _, token = await came_in(app, client, "owner")
+    _, token = await log_in_with_role(app, client, "owner")
     reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
     listed = reply.json()["campaigns"]
     told = {one["slug"]: (one["experiment"], one["arm"]) for one in listed}
@@ -252,7 +252,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
 
 
 async def test_a_draft_says_that_it_is_an_arm_and_other_campaigns_say_nothing(engine, researcher, few_verbs):
-    await begun(engine, launch=False)
+    await create_running_experiment(engine, launch=False)
     other = await running(engine, name="Nouns")
     assert "Arm DA of the experiment" in (await researcher.get("/admin/campaigns/verbs-da")).text
     for part in ("", "/share"):
@@ -260,8 +260,8 @@ async def test_a_draft_says_that_it_is_an_arm_and_other_campaigns_say_nothing(en
 
 
 async def test_who_sees_one_arm_alone_hears_of_no_other(app, engine, client, few_verbs):
-    made = await begun(engine)
-    await came_in(app, client, "guest", "viewer", made.campaigns["RA"])
+    made = await create_running_experiment(engine)
+    await log_in_with_role(app, client, "guest", "viewer", made.campaigns["RA"])
     page = (await client.get("/admin/campaigns/verbs-ra")).text
     assert "Arm RA of the experiment “verbs”" in page
     assert "verbs-da" not in page
@@ -340,7 +340,7 @@ async def made_up_answers(engine, slug):
 
 
 async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engine, easel, few_verbs, tmp_path):
-    made = await begun(engine, judgments_per_item=1)
+    made = await create_running_experiment(engine, judgments_per_item=1)
     for row in made.campaigns.values():
         await made_up_answers(engine, row.slug)
     await easel("compare", "verbs", "--out", tmp_path)
@@ -351,7 +351,7 @@ async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engin
 
 
 async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine, easel, few_verbs, tmp_path):
-    made = await begun(engine)
+    made = await create_running_experiment(engine)
     for arm in ("EASL", "DA"):  # by the arms' own links
         me = await annotator(engine, made.campaigns[arm])
         await submit(engine, me, await hit_of(engine, me))
@@ -369,7 +369,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
 
 
 async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, easel, few_verbs, tmp_path):
-    made = await begun(engine, launch=False)
+    made = await create_running_experiment(engine, launch=False)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, "verbs-easl")
     await execute(
@@ -388,7 +388,7 @@ async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, eas
 
 async def test_what_cannot_be_compared_is_refused(engine, easel, few_verbs, tmp_path):
     assert "experiment_not_found" in await easel("compare", "verbs", "--out", tmp_path, code=1)
-    await begun(engine, launch=False)
+    await create_running_experiment(engine, launch=False)
     assert "not_launched" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     assert "Name one of --out" in await easel("lexical-frequency", "--people", "--out", tmp_path, code=2)
     assert "Name one of --out" in await easel("lexical-frequency", code=2)

@@ -18,6 +18,8 @@ from app.experiments.sakaguchi_2018_systems import (
 )
 from app.simulation.annotators import Habits, plain_population
 
+pytestmark = pytest.mark.slow
+
 SMALL = SystemsExperiment(
     "small", SimulatedOutputs(4, 40).sample_quality(np.random.default_rng(1)), plain_population(0.1), 3
 )

@@ -23,7 +23,7 @@ from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.text.spreadsheets import guard_against_formula
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit
-from tests.campaigns.drafts import draft, import_items, import_results, launched, lead
+from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, import_results
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,SECRETWORKER,007,@home,70,70\n"
@@ -38,14 +38,14 @@ def cells(content: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content)))
 
 
-async def judged(engine, **settings):
-    campaign = await launched(engine, ITEMS, **settings)
+async def create_answered_campaign(engine, **settings):
+    campaign = await create_launched_campaign(engine, ITEMS, **settings)
     await import_results(engine, campaign, RESULTS)
     return campaign
 
 
 async def test_items_carry_their_columns_and_posterior(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     header, *rows = cells(await written(engine, campaign.slug, "items"))
     assert header == [
         *("id", "shown", "text", "zipf", "uploaded_mode"),
@@ -72,7 +72,7 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     engine, monkeypatch
 ):
     monkeypatch.setattr("app.analysis.load_answers.ANSWERED_HITS_PER_BATCH", 2)
-    campaign = await launched(engine, ITEMS, update_law="trueskill")
+    campaign = await create_launched_campaign(engine, ITEMS, update_law="trueskill")
     results = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     scores = [(20, 50), (60, 40), (70, 90)]
     rows = [f"A{k},W{k},007,@home,{one},{two}\n" for k, (one, two) in enumerate(scores)]
@@ -91,7 +91,7 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     table = cells(await written(engine, campaign.slug, "items"))
     lines = [json.loads(line) for line in (await written(engine, campaign.slug, "items", "jsonl")).splitlines()]
     assert [list(line) for line in lines] == [table[0]] * 3
@@ -100,7 +100,9 @@ async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):
 
 
 async def test_values_of_json_items_come_back_as_they_were(engine):
-    campaign = await launched(engine, '{"id": 1, "text": "a", "tags": ["ä"], "ok": true}\n{"id": 2, "text": "b"}\n')
+    campaign = await create_launched_campaign(
+        engine, '{"id": 1, "text": "a", "tags": ["ä"], "ok": true}\n{"id": 2, "text": "b"}\n'
+    )
     lines = [json.loads(line) for line in (await written(engine, campaign.slug, "items", "jsonl")).splitlines()]
     assert [(line["tags"], line["ok"]) for line in lines] == [(["ä"], True), (None, None)]
     assert [row[3:5] for row in cells(await written(engine, campaign.slug, "items"))[1:]] == [
@@ -110,25 +112,25 @@ async def test_values_of_json_items_come_back_as_they_were(engine):
 
 
 async def test_a_gaussian_law_names_its_own_numbers(engine):
-    campaign = await judged(engine, update_law="trueskill")
+    campaign = await create_answered_campaign(engine, update_law="trueskill")
     header, first, *_ = cells(await written(engine, campaign.slug, "items"))
     assert header[4:10] == ["mode", "mu", "sigma2", "mean", "standard_deviation", "low_95"]
     assert 100 * float(first[5]) == pytest.approx(float(first[7]))
 
 
 async def test_uploaded_columns_of_all_files_appear_in_order(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text,zeta,a\n1,x,1,2\n")
     await import_items(engine, campaign, "id,text,late\n2,y,3\n")
     await import_items(engine, campaign, '{"id": 3, "uploaded_mode": 1, "mode": 2, "text": "z"}', "a.jsonl")
-    await lead(engine, campaign)
+    await apply_action(engine, campaign)
     header, *rows = cells(await written(engine, campaign.slug, "items"))
     assert header[2:8] == ["text", "zeta", "a", "late", "uploaded_mode", "uploaded_uploaded_mode"]
     assert rows[2][2:8] == ["z", "", "", "", "1", "2"]
 
 
 async def test_every_scored_item_is_a_row_of_the_responses(engine):
-    campaign = await launched(engine, judgments_per_item=1)
+    campaign = await create_launched_campaign(engine, judgments_per_item=1)
     assignment = await annotator(engine, campaign, "secret-worker", platform="prolific")
     hit = await hit_of(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
@@ -158,7 +160,7 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
 
 
 async def test_an_imported_response_does_not_pretend_to_know_its_leader(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     lines = [json.loads(line) for line in (await written(engine, campaign.slug, "responses", "jsonl")).splitlines()]
     assert [(line["item"], line["rank"], line["leader"], line["changes"]) for line in lines] == [
         ("007", 1, None, None),
@@ -168,7 +170,7 @@ async def test_an_imported_response_does_not_pretend_to_know_its_leader(engine):
 
 @pytest.mark.parametrize("what", ["items", "responses", "assignments", "settings", "easl"])
 async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     for format_ in ("csv", "jsonl"):
         content = await written(engine, campaign.slug, what, format_)
         assert "SECRETWORKER" not in content
@@ -176,7 +178,7 @@ async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what
 
 
 async def test_assignments_tell_whom_to_pay_for_what(engine):
-    campaign = await launched(engine, judgments_per_item=1)
+    campaign = await create_launched_campaign(engine, judgments_per_item=1)
     done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
     while (work := await next_hit(engine, done)).hit is not None:
         async with begin_transaction(engine) as connection:
@@ -204,7 +206,7 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
 
 
 async def test_an_assignments_id_is_guarded_since_a_visitor_may_make_it_up(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await annotator(engine, campaign)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE assignments SET external_id = '=cmd()'"))
@@ -212,7 +214,7 @@ async def test_an_assignments_id_is_guarded_since_a_visitor_may_make_it_up(engin
 
 
 async def test_settings_can_be_given_to_a_new_campaign(engine):
-    campaign = await judged(engine, gamma=0.25, middle_label="so-so")
+    campaign = await create_answered_campaign(engine, gamma=0.25, middle_label="so-so")
     document = json.loads(await written(engine, campaign.slug, "settings"))
     assert (document["slug"], document["status"], document["launched_at"]) == ("verbs", "running", NOW.isoformat())
     again = CampaignSettings.model_validate(document["settings"])
@@ -220,7 +222,9 @@ async def test_settings_can_be_given_to_a_new_campaign(engine):
 
 
 async def test_the_easl_file_has_the_columns_in_the_programs_order(engine):
-    campaign = await launched(engine, "sent,id,alpha,note,beta,mu,sigma\nabide,1,1,n,2,0.5,0.08\n", priors=True)
+    campaign = await create_launched_campaign(
+        engine, "sent,id,alpha,note,beta,mu,sigma\nabide,1,1,n,2,0.5,0.08\n", priors=True
+    )
     assert cells(await written(engine, campaign.slug, "easl")) == [
         ["id", "sent", "note", "alpha", "beta", "mode", "var"],
         ["1", "abide", "n", "1.0", "2.0", "0.0", repr(1 * 2 / (9 * 4))],
@@ -228,7 +232,7 @@ async def test_the_easl_file_has_the_columns_in_the_programs_order(engine):
 
 
 async def test_formulas_are_guarded_for_spreadsheets_and_numbers_are_not(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     plain = await written(engine, campaign.slug, "items")
     safe = await written(engine, campaign.slug, "items", spreadsheet=True)
     assert safe.startswith("\ufeffid,")
@@ -237,13 +241,14 @@ async def test_formulas_are_guarded_for_spreadsheets_and_numbers_are_not(engine)
     assert cells(safe)[3][1] == "-5"
 
 
-@pytest.mark.parametrize("cell", ["-2", "+1.5e3", "-inf", 3, None, "a=b", ""])
-def test_numbers_and_ordinary_text_stay_as_they_are(cell):
-    assert guard_against_formula(cell) == cell
+def test_numbers_and_ordinary_text_stay_as_they_are(subtests):
+    for cell in ("-2", "+1.5e3", "-inf", 3, None, "a=b", ""):
+        with subtests.test(cell=cell):
+            assert guard_against_formula(cell) == cell
 
 
 async def test_text_from_an_annotators_browser_is_guarded_always(engine):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     async with engine.begin() as connection:
         await connection.execute(text('UPDATE responses SET telemetry = \'{"viewport": "=cmd()"}\''))
     assert "'=cmd()" in await written(engine, campaign.slug, "responses")
@@ -252,7 +257,7 @@ async def test_text_from_an_annotators_browser_is_guarded_always(engine):
 
 async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch):
     monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 10)
-    campaign = await launched(engine, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(35)))
+    campaign = await create_launched_campaign(engine, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(35)))
     pieces = (await open_export(engine, campaign.slug, "items", "jsonl")).chunks
     first = await anext(pieces)
     async with engine.begin() as connection:
@@ -264,7 +269,7 @@ async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch)
 
 async def test_an_export_that_is_left_halfway_gives_its_connection_back(engine, monkeypatch):
     monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 1)
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     for _ in range(20):  # more often than the pool has connections
         pieces = (await open_export(engine, campaign.slug, "items")).chunks
         await anext(pieces)
@@ -272,7 +277,7 @@ async def test_an_export_that_is_left_halfway_gives_its_connection_back(engine, 
 
 
 async def test_a_draft_has_settings_and_no_posteriors(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS)
     assert json.loads(await written(engine, campaign.slug, "settings"))["launched_at"] is None
     assert cells(await written(engine, campaign.slug, "responses")) == [list(RESPONSE_EXPORT_COLUMNS)]
@@ -283,14 +288,14 @@ async def test_a_draft_has_settings_and_no_posteriors(engine):
 
 
 async def test_a_gaussian_posterior_is_not_dressed_up_as_alpha_and_beta(engine):
-    campaign = await judged(engine, update_law="trueskill")
+    campaign = await create_answered_campaign(engine, update_law="trueskill")
     with pytest.raises(Conflict) as problem:
         await open_export(engine, campaign.slug, "easl")
     assert problem.value.code == "no_beta_posterior"
 
 
 async def test_what_does_not_exist_is_not_found(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     for slug, what, code in (
         ("none", "items", "campaign_not_found"),
         (campaign.slug, "workers", "export_not_found"),

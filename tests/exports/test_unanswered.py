@@ -16,9 +16,9 @@ from app.exports.unanswered import UNANSWERED_EXPORT_COLUMNS
 from app.quality import decisions
 from app.record.revisions import revise_posteriors
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
-from tests.annotation.hits.criteria import asking
-from tests.annotation.hits.systems import of_systems
-from tests.campaigns.drafts import import_results, launched
+from tests.annotation.hits.criteria import create_campaign_with_criteria
+from tests.annotation.hits.systems import create_campaign_of_systems
+from tests.campaigns.drafts import create_launched_campaign, import_results
 from tests.toys import register
 
 
@@ -71,7 +71,7 @@ async def test_every_design_has_such_a_file(engine, design):
 
 
 async def test_of_systems_it_has_the_segment_that_was_shown(engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     hit = await hit_of(engine, await annotator(engine, campaign))
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert len(rows) == len(hit.items)
@@ -79,7 +79,7 @@ async def test_of_systems_it_has_the_segment_that_was_shown(engine):
 
 
 async def test_imported_hits_in_which_nothing_could_be_judged_were_answered(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     header = "WorkerId,Input.id1,Answer.range1,Answer.na1\n"
     await import_results(engine, campaign, header + "Ann,v0,,on\n")
     assert await value(engine, "SELECT count(*) FROM hits") == 1
@@ -163,7 +163,7 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
 
 
 async def test_imported_hits_without_a_score_say_it_too(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     header = "WorkerId,Input.id1,Answer.range1,Answer.na1\n"
     await import_results(engine, campaign, header + "Ann,v0,,on\nBen,v1,,on\n")
     ann = await value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
@@ -175,7 +175,7 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
 
 
 async def test_of_criteria_every_row_says_it(engine):
-    campaign = await asking(engine)
+    campaign = await create_campaign_with_criteria(engine)
     header = "hit,annotator,item,value,criterion\n"
     lines = [f"h1,Ann,v{k},{10 * k},{one.name}\n" for one in campaign.criteria for k in range(3)]
     await import_results(engine, campaign, header + "".join(lines))

@@ -21,7 +21,7 @@ from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
-from tests.campaigns.drafts import is_clean
+from tests.campaigns.drafts import replay_is_clean
 from tests.unsaved import unsaved
 
 RELEASES: dict[str, Any] = {
@@ -35,7 +35,7 @@ UNSURE = {8, 9}
 SETTLED = "SELECT number FROM current_posteriors WHERE settled ORDER BY number"
 
 
-def said(person: int, item: int) -> float:
+def score_by(person: int, item: int) -> float:
     """All agree, but about the last two items."""
     if item in UNSURE:
         return 30.0 if (person + item) % 2 else 70.0
@@ -47,11 +47,11 @@ async def answered(engine, campaign, people, cache=None):
     for person in people:
         assignment = await annotator(engine, campaign, f"p{person}")
         while (hit := (await next_hit(engine, assignment, cache=cache)).hit) is not None:
-            await submit(engine, assignment, hit, scores=[said(person, item) for item in hit.items])
+            await submit(engine, assignment, hit, scores=[score_by(person, item) for item in hit.items])
 
 
-async def looked(engine, campaign) -> set[int]:
-    """What is settled after a look."""
+async def settled_items(engine, campaign) -> set[int]:
+    """Return the items that are settled after a scan."""
     await scan_goal(engine, campaign.id, now=NOW)
     return {number for (number,) in await values(engine, SETTLED)}
 
@@ -63,13 +63,13 @@ async def judgments(engine) -> list[int]:
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
 async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_judgments(engine, selection):
     campaign = await running(engine, items=10, selection=selection, **RELEASES)
-    assert await looked(engine, campaign) == set()
+    assert await settled_items(engine, campaign) == set()
     await answered(engine, campaign, range(4))
-    assert await looked(engine, campaign) == {*range(10)} - UNSURE
+    assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
     await answered(engine, campaign, range(4, 9))
     assert await judgments(engine) == [4] * 8 + [8, 8]
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_another_process_learns_of_it_with_its_next_request(engine):
@@ -79,7 +79,7 @@ async def test_another_process_learns_of_it_with_its_next_request(engine):
     hit = await hit_of(engine, await annotator(engine, campaign, "late"), cache=other)
     assert {*hit.items} == UNSURE
     await execute(engine, "UPDATE campaigns SET threshold = 90")
-    assert 0 not in await looked(engine, campaign)
+    assert 0 not in await settled_items(engine, campaign)
     later = await hit_of(engine, await annotator(engine, campaign, "later"), cache=other)
     assert {*later.items} - UNSURE
 
@@ -87,14 +87,14 @@ async def test_another_process_learns_of_it_with_its_next_request(engine):
 async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_about_again(engine):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    assert await looked(engine, campaign)
+    assert await settled_items(engine, campaign)
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await looked(engine, campaign) == set()
-    assert await is_clean(engine, campaign.slug)
+    assert await settled_items(engine, campaign) == set()
+    assert await replay_is_clean(engine, campaign.slug)
     await answered(engine, campaign, range(4, 7))
     assert await judgments(engine) == [4] * 10
 
@@ -104,25 +104,25 @@ async def test_a_hit_with_a_settled_item_can_still_be_answered(engine):
     late = await annotator(engine, campaign, "late")
     hit = await hit_of(engine, late)
     await answered(engine, campaign, range(4))
-    settled = await looked(engine, campaign)
+    settled = await settled_items(engine, campaign)
     assert settled & {*hit.items}
-    assert (await submit(engine, late, hit, scores=[said(5, item) for item in hit.items])).seq
-    assert await looked(engine, campaign) == settled
+    assert (await submit(engine, late, hit, scores=[score_by(5, item) for item in hit.items])).seq
+    assert await settled_items(engine, campaign) == settled
 
 
 @pytest.mark.parametrize("chosen", ["goal = 'none'", "when_reached = 'tell'", "goal = 'intervals', goal_width = 1"])
 async def test_items_of_another_goal_are_asked_about_again(engine, chosen):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    assert await looked(engine, campaign)
+    assert await settled_items(engine, campaign)
     await execute(engine, f"UPDATE campaigns SET {chosen}")
-    assert await looked(engine, campaign) == set()
+    assert await settled_items(engine, campaign) == set()
 
 
 async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
     campaign = await running(engine, items=8, **RELEASES)
     await answered(engine, campaign, range(4))
-    assert await looked(engine, campaign) == {*range(8)}
+    assert await settled_items(engine, campaign) == {*range(8)}
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
 
 
@@ -130,14 +130,14 @@ async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
 async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, chosen):
     campaign = await running(engine, items=8, **RELEASES)
     await answered(engine, campaign, range(4))
-    assert await looked(engine, campaign)
+    assert await settled_items(engine, campaign)
     await execute(engine, f"UPDATE campaigns SET {chosen}")
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
     assert await values(engine, SETTLED) == []
     await answered(engine, campaign, [4])
     assert await judgments(engine) == [5] * 8
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_no_more(engine):
@@ -155,16 +155,16 @@ async def test_of_several_looks_at_once_one_releases(engine):
     await answered(engine, campaign, range(4))
     await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(3)))
     assert await value(engine, "SELECT releases FROM campaigns") == 1
-    assert await looked(engine, campaign) == {*range(10)} - UNSURE
+    assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
 
 
 async def test_a_look_of_before_another_release_changes_nothing(engine):
     campaign = await running(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    settled = await looked(engine, campaign)
+    settled = await settled_items(engine, campaign)
     late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
     assert not await release.store_settled_change(engine, campaign, late)
-    assert await looked(engine, campaign) == settled
+    assert await settled_items(engine, campaign) == settled
 
 
 async def test_what_is_settled_is_told(engine, researcher):

@@ -138,7 +138,7 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
 
 @pytest.mark.parametrize("people", [1, 4])
 async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answers(engine, researcher, people):
-    """What somebody says of an item again tells nothing of how others would judge it."""
+    """A second judgment of an item by the same annotator tells nothing of how others would judge it."""
     campaign = await running(engine, items=5, **GOAL)
     for person in range(people):
         assignment = await annotator(engine, campaign, f"p{person}")
@@ -233,18 +233,16 @@ async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
     assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
 
 
-@pytest.mark.parametrize(
-    ("now", "wanted", "told"),
-    [
+def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(subtests):
+    for now, wanted, told in (
         (0.9499999, 0.95, 0.94),
         (0.996, 0.95, 0.996),
         (0.95, 0.95, 0.95),
         (0.29, 0.95, 0.29),
         (0.5499999999999, 0.55, 0.54),
-    ],
-)
-def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(now, wanted, told):
-    assert Progress("", now, wanted).displayed_value == told
+    ):
+        with subtests.test(now=now, wanted=wanted, told=told):
+            assert Progress("", now, wanted).displayed_value == told
 
 
 async def test_without_a_goal_nothing_is_read(engine):
@@ -255,19 +253,16 @@ async def test_without_a_goal_nothing_is_read(engine):
     assert goal_progress(campaign, moderate_means(Tally.empty(10)), np.zeros(10)) is None
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
+def test_a_goal_that_answers_cannot_tell_of_is_refused(subtests):
+    for chosen in (
         {"goal": "best", "design": "pairwise"},
         {"goal": "best", "design": "categories", "design_settings": {"labels": ["a", "b"]}},
         {"goal": "best", "criteria": [{"name": "a", "question": "A?"}, {"name": "b", "question": "B?"}]},
         {"goal": "fame"},
         {"goal": "best", "goal_percent": 100},
-    ],
-)
-def test_a_goal_that_answers_cannot_tell_of_is_refused(chosen):
-    with pytest.raises(ValidationError):
-        CampaignSettings.model_validate({"name": "A", "question": "B?"} | chosen)
+    ):
+        with subtests.test(chosen=chosen), pytest.raises(ValidationError):
+            CampaignSettings.model_validate({"name": "A", "question": "B?"} | chosen)
 
 
 def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal():

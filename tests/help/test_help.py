@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accounts.reaching import came_in
+from tests.accounts.reaching import log_in_with_role
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -136,7 +136,7 @@ async def test_search_copes_with_words_that_nothing_has(researcher, query):
 
 @pytest.mark.parametrize("role", ["guest", "member", "viewer", "manager", "owner"])
 async def test_researchers_of_every_role_may_read_it(app, client, role):
-    await came_in(app, client, role)
+    await log_in_with_role(app, client, role)
     page = await client.get("/admin/help/researchers/goals")
     assert page.status_code == 200
     assert '<a href="/admin/help" aria-current="true">Help</a>' in page.text

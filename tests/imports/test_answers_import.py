@@ -39,7 +39,7 @@ from app.imports import responses_import
 from app.record.revisions import revise_posteriors
 from app.text.table_formats import ExportFormat
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
-from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched
+from tests.campaigns.drafts import create_draft, create_launched_campaign, import_items, import_results, replay_is_clean
 from tests.toys import register
 from tests.toys.smiley import Smiley
 
@@ -71,7 +71,7 @@ async def nothing_stored(engine):
 
 
 async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_response(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     imported = await import_results(engine, campaign, TWO)
     assert (imported.responses, imported.items, imported.known, imported.without_worker) == (2, 3, 0, 0)
     assert await values(
@@ -86,11 +86,11 @@ async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_respons
     assert await values(
         engine, "SELECT number, state, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
     ) == [(0, [2.7, 1.3], 2), (1, [1.3, 1.7], 1), (3, [1.0, 2.0], 1)]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_positions(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(
         engine,
         campaign,
@@ -107,7 +107,7 @@ async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_posit
 
 
 async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     rows = [
         {"hit": 1, "annotator": "Ann", "items": ["v0", "v1"], "values": [70, 30.5]},
         {"hit": 2, "annotator": "Ann", "item": "v2", "value": 5, "position": None},
@@ -119,9 +119,8 @@ async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
     ]
 
 
-@pytest.mark.parametrize(
-    ("lists", "code"),
-    [
+async def test_lists_that_do_not_fit_are_refused(engine, subtests):
+    for lists, code in (
         ('"items": ["v0"], "values": [1, 2]', "lists_unequal"),
         ('"items": "v0", "values": [1]', "lists_unequal"),
         ('"items": [], "values": []', "lists_unequal"),
@@ -130,18 +129,16 @@ async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
         ('"items": ["v0", "v1"], "values": [1, [2]]', "score_not_a_number"),
         ('"items": ["v0", "v0"], "values": [1, 2]', "item_repeated"),
         ('"items": ["v0"], "values": [1], "item": "v1"', "column_twice"),
-    ],
-)
-async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
-    campaign = await launched(engine)
-    problem = await refused(engine, campaign, f'{{"hit": 1, "annotator": "Ann", {lists}}}', "answers.jsonl")
-    assert (problem.code, problem.details["line"]) == (code, 1)
-    assert await nothing_stored(engine)
+    ):
+        with subtests.test(lists=lists, code=code):
+            campaign = await create_launched_campaign(engine)
+            problem = await refused(engine, campaign, f'{{"hit": 1, "annotator": "Ann", {lists}}}', "answers.jsonl")
+            assert (problem.code, problem.details["line"]) == (code, 1)
+            assert await nothing_stored(engine)
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line", "words"),
-    [
+async def test_one_wrong_row_and_nothing_is_imported_and_its_line_is_named(engine, subtests):
+    for content, code, line, words in (
         ("annotator,item,value\nAnn,v0,1\n", "result_columns", None, "item_column=item, value_column=value"),
         ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "lacks a likely one for value"),
         (HEADER, "file_empty", None, "no responses"),
@@ -166,21 +163,22 @@ async def test_lists_that_do_not_fit_are_refused(engine, lists, code):
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00:00\n", "time_unreadable", 2, "0001"),
         ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,true\n", "na_unknown", 2, "not_applicable"),
         ("hit,annotator,item,value,not_applicable\nh,Ann,v0,1,perhaps\n", "na_unknown", 2, "not_applicable"),
-    ],
-)
-async def test_one_wrong_row_and_nothing_is_imported_and_its_line_is_named(engine, content, code, line, words):
-    items = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(11) if k != 9 or "v10" in content)
-    campaign = await launched(engine, items)
-    problem = await refused(engine, campaign, content)
-    assert (problem.code, problem.details.get("line")) == (code, line)
-    assert words in problem.message
-    assert problem.message.endswith("Nothing was imported.")
-    assert await nothing_stored(engine)
+    ):
+        with subtests.test(content=content, code=code, line=line, words=words):
+            items = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(11) if k != 9 or "v10" in content)
+            campaign = await create_launched_campaign(engine, items)
+            problem = await refused(engine, campaign, content)
+            assert (problem.code, problem.details.get("line")) == (code, line)
+            assert words in problem.message
+            assert problem.message.endswith("Nothing was imported.")
+            assert await nothing_stored(engine)
 
 
 async def test_a_column_that_comes_late_in_json_lines_is_refused_too(engine):
     row = '{"hit": 1, "annotator": "Ann", "item": "v0", "value": 5}\n'
-    problem = await refused(engine, await launched(engine), row + row.replace("}", ', "mood": "x"}'), "a.jsonl")
+    problem = await refused(
+        engine, await create_launched_campaign(engine), row + row.replace("}", ', "mood": "x"}'), "a.jsonl"
+    )
     assert (problem.code, problem.details["line"], problem.details["columns"]) == ("column_unknown", 2, ["mood"])
 
 
@@ -188,18 +186,18 @@ async def test_a_column_that_comes_late_in_json_lines_is_refused_too(engine):
 
 
 async def test_a_second_import_counts_nothing_twice(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     problem = await refused(engine, campaign, TWO)
     assert (problem.code, problem.details["line"]) == ("assignment_known", 2)
     grown = await import_results(engine, campaign, TWO + "h2,Ann,v0,7\nh2,Ann,v1,3\n")
     assert (grown.responses, grown.known) == (1, 2)
     assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 6
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_several_annotators_may_have_answered_the_same_hit_and_each_is_known(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     imported = await import_results(engine, campaign, TWO.replace("Ben", "Cas"))
     assert (imported.responses, imported.known) == (1, 1)
@@ -208,7 +206,7 @@ async def test_several_annotators_may_have_answered_the_same_hit_and_each_is_kno
 
 @pytest.mark.parametrize("other", ["h1,Ben,v3,0\nh1,Ben,v0,99\n", "h1,Ben,v0,100\nh1,Ben,v3,0\n", "h1,Ben,v3,0\n"])
 async def test_a_hit_that_is_there_with_another_answer_is_refused_with_its_line(engine, other):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     with pytest.raises(
         Conflict, match="Line 3: the HIT h1 of Ben is in “Verbs” already, with another answer"
@@ -219,7 +217,7 @@ async def test_a_hit_that_is_there_with_another_answer_is_refused_with_its_line(
 
 
 async def test_whoever_comes_from_elsewhere_under_the_same_id_is_somebody_else(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,70,30\n"
     await import_results(engine, campaign, mturk)
     assert (await import_results(engine, campaign, TWO)).known == 0
@@ -241,7 +239,7 @@ async def test_whoever_comes_from_elsewhere_under_the_same_id_is_somebody_else(e
 
 async def answered(engine: AsyncEngine, **settings: Any) -> Any:
     """A campaign in which three people worked, and one of Mechanical Turk who could not judge an item."""
-    campaign = await launched(engine, judgments_per_item=9, items_per_hit=3, **settings)
+    campaign = await create_launched_campaign(engine, judgments_per_item=9, items_per_hit=3, **settings)
     rng = random.Random(7)
     people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
     for turn in range(9):
@@ -256,12 +254,12 @@ async def answered(engine: AsyncEngine, **settings: Any) -> Any:
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_the_bit(engine, law, format_):
     campaign = await answered(engine, update_law=law)
-    copy = await launched(engine, name="Copy", judgments_per_item=9, items_per_hit=3, update_law=law)
+    copy = await create_launched_campaign(engine, name="Copy", judgments_per_item=9, items_per_hit=3, update_law=law)
     exported = await text_of(engine, campaign.slug, "responses", format_)
     imported = await import_results(engine, copy, exported, f"responses.{format_}")
     assert (imported.responses, imported.not_applicable, imported.without_score) == (10, 3, 1)
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
     again = await refused(engine, copy, exported, f"responses.{format_}")
     assert again.code == "assignment_known"
     columns = ("position", "item", "score", "rank", "received_at", "issued_at", "not_applicable")
@@ -277,7 +275,7 @@ async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_
 
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, format_):
-    campaign, copy = await launched(engine), await launched(engine, name="Copy")
+    campaign, copy = await create_launched_campaign(engine), await create_launched_campaign(engine, name="Copy")
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     told = await submit(engine, me, hit, scores=[1.0] * len(hit.items))
@@ -290,7 +288,7 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
     for known in (campaign, copy):
         assert (await refused(engine, known, exported, f"responses.{format_}")).code == "assignment_known"
 
@@ -298,7 +296,7 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 async def test_an_export_with_comments_flags_and_reasons_is_read(engine, format_):
     settings: dict[str, Any] = {"items_per_hit": 3, "cannot_be_judged": True, "comment_on": "HIT", "flag_on": "both"}
-    campaign, copy = [await launched(engine, name=name, **settings) for name in ("First", "Second")]
+    campaign, copy = [await create_launched_campaign(engine, name=name, **settings) for name in ("First", "Second")]
     me = await annotator(engine, campaign)
     await submit(engine, me, await hit_of(engine, me), scores=[10.0, 20.0, 30.0])
     exported = await text_of(engine, campaign.slug, "responses", format_)
@@ -340,27 +338,25 @@ MTURK = (
 )
 
 
-@pytest.mark.parametrize(
-    ("content", "column"),
-    [
+async def test_an_answer_of_the_future_is_refused_with_its_line(engine, subtests):
+    for content, column in (
         ("hit,annotator,item,value,{}\nh,Ann,v0,1,2026-01-04\nh,Ann,v1,1,2999-01-01T10:00Z\n", "submitted_at"),
         ("hit,annotator,item,value,{}\nh,Ann,v0,1,2026-01-04\nh,Ann,v1,1,2026-01-06T09:00:01Z\n", "issued_at"),
         ('{{"hit": "h", "annotator": "Ann", "items": ["v0"], "values": [1], "{}": 4102444800}}\n', "submitted_at"),
         (MTURK.format("Sat Jan 03 12:05:05 PST 2099"), "SubmitTime"),
-    ],
-)
-async def test_an_answer_of_the_future_is_refused_with_its_line(engine, content, column):
-    campaign = await launched(engine)
-    name = "answers.jsonl" if content.startswith("{{") else "answers.csv"
-    problem = await refused(engine, campaign, content.format(column), name)
-    expected = {"line": 3 if name == "answers.csv" else 1, "column": column}
-    assert (problem.code, problem.details) == ("time_in_future", expected)
-    assert "is in the future" in problem.message
-    assert await nothing_stored(engine)
+    ):
+        with subtests.test(content=content, column=column):
+            campaign = await create_launched_campaign(engine)
+            name = "answers.jsonl" if content.startswith("{{") else "answers.csv"
+            problem = await refused(engine, campaign, content.format(column), name)
+            expected = {"line": 3 if name == "answers.csv" else 1, "column": column}
+            assert (problem.code, problem.details) == ("time_in_future", expected)
+            assert "is in the future" in problem.message
+            assert await nothing_stored(engine)
 
 
 async def test_a_clock_of_another_machine_may_be_a_day_ahead(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     header = "hit,annotator,item,value,submitted_at\n"
     times = "h,Ann,v0,1,2026-01-06T09:00:00Z\nh,Ann,v1,1,2026-01-05\n"
     assert (await import_results(engine, campaign, header + times)).responses == 1
@@ -370,7 +366,7 @@ MOODS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in
 
 
 async def test_a_class_is_named_by_its_label_or_its_number(engine):
-    campaign = await launched(engine, **MOODS)
+    campaign = await create_launched_campaign(engine, **MOODS)
     await import_results(engine, campaign, HEADER + "h,Ann,v0,happy\nh,Ann,v1,so so\nh,Ann,v2,0\nh,Ann,v3,2.0\n")
     assert await value(engine, "SELECT values FROM responses") == [2, 1, 0, 2]
 
@@ -379,19 +375,19 @@ async def test_a_class_is_named_by_its_label_or_its_number(engine):
     ("cell", "code"), [("angry", "class_unknown"), ("3", "score_out_of_range"), ("1.5", "score_out_of_range")]
 )
 async def test_what_is_no_class_is_refused_with_the_labels(engine, cell, code):
-    campaign = await launched(engine, **MOODS)
+    campaign = await create_launched_campaign(engine, **MOODS)
     problem = await refused(engine, campaign, HEADER + f"h,Ann,v0,{cell}\nh,Ann,v1,1\n")
     assert (problem.code, problem.details["line"]) == (code, 2)
     assert "sad, so so, happy" in problem.message or code == "score_out_of_range"
 
 
 async def test_where_labels_are_numbers_themselves_only_labels_name_classes(engine):
-    campaign = await launched(engine, **MOODS, design_settings={"names": ["1", "2", "3"]})
+    campaign = await create_launched_campaign(engine, **MOODS, design_settings={"names": ["1", "2", "3"]})
     await import_results(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,3\n")
     assert await value(engine, "SELECT values FROM responses") == [0, 2]
     assert (await refused(engine, campaign, HEADER + "g,Ann,v0,0\ng,Ann,v1,1\n")).code == "class_unknown"
     exported = await text_of(engine, campaign.slug, "responses")
-    copy = await launched(engine, name="Copy", **MOODS, design_settings={"names": ["1", "2", "3"]})
+    copy = await create_launched_campaign(engine, name="Copy", **MOODS, design_settings={"names": ["1", "2", "3"]})
     await import_results(engine, copy, exported)
     assert await value(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1") == [0, 2]
 
@@ -399,7 +395,7 @@ async def test_where_labels_are_numbers_themselves_only_labels_name_classes(engi
 @pytest.mark.parametrize(("label", "moods"), [("happy", True), ("so so", False)])
 async def test_an_export_of_other_classes_is_refused(engine, label, moods):
     """Its numbers would be read as labels that nobody chose."""
-    campaign = await launched(engine, **(MOODS if moods else {}))
+    campaign = await create_launched_campaign(engine, **(MOODS if moods else {}))
     exported = f"seq,hit,annotator,item,score,label\n1,h,a,v0,1.0,{label}\n1,h,a,v1,0.0,sad\n"
     problem = await refused(engine, campaign, exported)
     assert (problem.code, problem.details["line"]) == ("class_unknown", 2)
@@ -414,14 +410,14 @@ SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_set
 
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_the_example_of_every_design_can_be_imported(engine, name):
-    campaign = await launched(engine, **{"design": name} | SETTINGS.get(name, {}))
+    campaign = await create_launched_campaign(engine, **{"design": name} | SETTINGS.get(name, {}))
     content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert (await import_results(engine, campaign, content)).responses == 1
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_pair_has_two_items_and_their_places_are_those_of_an_order(engine):
-    campaign = await launched(engine, design="pairwise", design_settings={"ties_allowed": False})
+    campaign = await create_launched_campaign(engine, design="pairwise", design_settings={"ties_allowed": False})
     assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\n")).message.startswith(
         "Line 2: this HIT has 1 item with a place, and can have 2."
     )
@@ -434,7 +430,7 @@ async def test_a_pair_has_two_items_and_their_places_are_those_of_an_order(engin
 
 
 async def test_a_hit_without_the_baseline_is_refused(engine):
-    campaign = await launched(engine, design="baseline", design_settings={"baseline": "v3"})
+    campaign = await create_launched_campaign(engine, design="baseline", design_settings={"baseline": "v3"})
     problem = await refused(engine, campaign, HEADER + "g,Ann,v3,1\ng,Ann,v1,2\nh,Ann,v0,1\nh,Ann,v1,2\n")
     assert (problem.code, problem.details["line"]) == ("item_missing", 4)
     assert "“v3”" in problem.message
@@ -444,7 +440,7 @@ async def test_a_hit_without_the_baseline_is_refused(engine):
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engine, name):
     settings: dict[str, Any] = {"design": name, "judgments_per_item": 9} | SETTINGS.get(name, {})
-    campaign, copy = [await launched(engine, name=title, **settings) for title in ("One", "Copy")]
+    campaign, copy = [await create_launched_campaign(engine, name=title, **settings) for title in ("One", "Copy")]
     rng = random.Random(3)
     for turn in range(9):
         who = await annotator(engine, campaign, f"a{turn % 3}")
@@ -452,7 +448,7 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
         await submit(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
     assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
 
 
 # Whatever somebody sends
@@ -491,12 +487,14 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
 
 async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_for_spreadsheets(engine):
     labels = {"labels": ["=same", "-other", "'quoted"]}
-    campaign = await launched(engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels)
+    campaign = await create_launched_campaign(
+        engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels
+    )
     await import_results(engine, campaign, HEADER + "h1,Ann,=1+1,=same\nh2,Ann,@home,-other\nh3,Ben,@home,'quoted\n")
     file = await open_export(engine, campaign.slug, "responses", "csv", spreadsheet=True)
     content = "".join([piece async for piece in file.chunks])
     assert "'=same" in content
-    twin = await launched(
+    twin = await create_launched_campaign(
         engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels, name="Twin"
     )
     assert (await import_results(engine, twin, content)).responses == 3
@@ -509,7 +507,7 @@ EXCEL_IDS = (
 
 
 def opened_and_saved(content: str) -> str:
-    """What a spreadsheet program makes of a CSV file, in small: numbers, truth values and dates lose their writing."""
+    """Return a CSV file as a spreadsheet program changes it: numbers, truth values and dates lose their writing."""
     rows = list(csv.reader(io.StringIO(content.removeprefix("\ufeff"))))
 
     def saved(cell: str) -> str:
@@ -530,7 +528,7 @@ def opened_and_saved(content: str) -> str:
 
 async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
     items = "id,text\n" + "".join(f'"{name}",a\n' for name in EXCEL_IDS)
-    campaign, twin = [await launched(engine, items, name=name) for name in ("First", "Twin")]
+    campaign, twin = [await create_launched_campaign(engine, items, name=name) for name in ("First", "Twin")]
     answers = HEADER + "".join(f'h{k},Ann,"{name}",{k}\n' for k, name in enumerate(EXCEL_IDS))
     await import_results(engine, campaign, answers)
     sent = await open_export(engine, campaign.slug, "responses", spreadsheet=True)
@@ -542,34 +540,35 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
 
 async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(engine):
     items = "id,text,code\n" + "".join(f'"{name}","{name}",007\n' for name in EXCEL_IDS)
-    campaign = await launched(engine, items)
+    campaign = await create_launched_campaign(engine, items)
     sent = await open_export(engine, campaign.slug, "items", spreadsheet=True)
     content = opened_and_saved("".join([piece async for piece in sent.chunks]))
-    again = await draft(engine, name="Again")
+    again = await create_draft(engine, name="Again")
     await import_items(engine, again, content, shown="text")
     own = "SELECT external_id, shown, fields ->> 'code' FROM items WHERE campaign_id = :id ORDER BY number"
     assert await values(engine, own, id=again.id) == await values(engine, own, id=campaign.id)
 
 
 async def test_apostrophes_of_other_tables_of_items_stay(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n'001,'007\n")
     assert await values(engine, "SELECT external_id, shown FROM items") == [("'001", "'007")]
 
 
 async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(engine):
-    campaign = await launched(engine, "id,text\n001,a\n'007,b\n007,c\n")
+    campaign = await create_launched_campaign(engine, "id,text\n001,a\n'007,b\n007,c\n")
     await import_results(engine, campaign, HEADER + "h1,Ann,'001,70\nh1,Ann,'007,30\n")
     assert await values(engine, "SELECT items FROM responses") == [([0, 1],)]
     refusal = await refused(engine, campaign, HEADER + "h2,Ann,'001,70\nh2,Ann,001,30\n")
     assert (refusal.code, refusal.details["line"]) == ("item_repeated", 2)
 
 
-@pytest.mark.parametrize("design", [name for name, one in DESIGNS.items() if one.value_kind != "points"])
-async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, design):
-    campaign = await running(
-        engine, items=4, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}
-    )
-    mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,2,1\n"
-    assert (await refused(engine, campaign, mturk)).code == "values_are_no_points"
-    assert await nothing_stored(engine)
+async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, subtests):
+    for design in [name for name, one in DESIGNS.items() if one.value_kind != "points"]:
+        with subtests.test(design=design):
+            campaign = await running(
+                engine, items=4, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}
+            )
+            mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,2,1\n"
+            assert (await refused(engine, campaign, mturk)).code == "values_are_no_points"
+            assert await nothing_stored(engine)

@@ -17,8 +17,8 @@ from app.errors import Refusal
 from app.imports import responses_import
 from app.imports.answer_options import AnswerFileOptions
 from tests.annotation.hits.campaigns import NOW, value, values
-from tests.annotation.hits.systems import of_systems
-from tests.campaigns.drafts import is_clean, launched
+from tests.annotation.hits.systems import create_campaign_of_systems
+from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
 
 ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\ns3,Ein schöner Tag.\n"
 HEADER = "hit,annotator,item,value\n"
@@ -63,7 +63,7 @@ GENERIC = (
 
 
 async def test_a_result_file_of_any_template_is_refused_with_a_proposal_of_its_columns(engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     refusal = await refused(engine, campaign, GENERIC)
     assert refusal.code == "result_columns"
     assert refusal.details["proposal"] == {
@@ -78,7 +78,7 @@ async def test_a_result_file_of_any_template_is_refused_with_a_proposal_of_its_c
 
 
 async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     done = await imported(engine, campaign, GENERIC, item_column="Input.text", value_column="Answer.rating")
     assert await values(engine, STORED) == [("mturk", "W0", ["s2"], [3.0]), ("mturk", "W1", ["s3"], [1.0])]
     assert (await values(engine, RECEIVED))[0] == (datetime(2018, 4, 10, 19, 5, 5, tzinfo=UTC),)
@@ -87,19 +87,19 @@ async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(e
     assert "Items found by their text: 2." in told
     assert any(words.startswith("Columns read: item from Input.text, value from Answer.rating") for words in told)
     assert any("Answer.comment" in words for words in told if words.startswith("Columns skipped:"))
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     with pytest.raises(Refusal, match="already"):
         await imported(engine, campaign, GENERIC, item_column="Input.text", value_column="Answer.rating")
 
 
 async def test_a_text_that_two_items_have_names_neither(engine):
-    campaign = await launched(engine, ITEMS + "s4,Es regnet.\n", **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS + "s4,Es regnet.\n", **SCALE)
     refusal = await refused(engine, campaign, GENERIC, item_column="Input.text", value_column="Answer.rating")
     assert (refusal.code, refusal.details["line"]) == ("item_ambiguous", 2)
 
 
 async def test_numbered_columns_of_any_name_are_one_hit_of_several_items(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     content = (
         MTURK
         + "Input.doc1,Input.doc2,Answer.q1,Answer.q2\n"
@@ -115,7 +115,7 @@ async def test_numbered_columns_of_any_name_are_one_hit_of_several_items(engine)
 
 
 async def test_answers_of_crowd_elements_are_read_like_columns(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     answers = json.dumps([{"range1": 20, "range2": 80}]).replace('"', '""')
     content = MTURK + f'Input.id1,Input.id2,Answer.taskAnswers\nH1,AS1,W1,Submitted,{TIMES}s1,s2,"{answers}"\n'
     await imported(engine, campaign, content)
@@ -127,7 +127,7 @@ async def test_answers_of_crowd_elements_are_read_like_columns(engine):
 )
 async def test_a_choice_among_crowd_elements_is_its_label(engine, answer):
     labels = {"design": "categories", "design_settings": {"labels": ["bad", "good"]}}
-    campaign = await launched(engine, ITEMS, **labels)
+    campaign = await create_launched_campaign(engine, ITEMS, **labels)
     answers = json.dumps([answer]).replace('"', '""')
     content = MTURK + f'Input.id,Answer.taskAnswers\nH1,AS1,W1,Submitted,{TIMES}s1,"{answers}"\n'
     await imported(engine, campaign, content, item_column="Input.id", value_column="Answer.mood")
@@ -135,7 +135,7 @@ async def test_a_choice_among_crowd_elements_is_its_label(engine, answer):
 
 
 async def test_a_group_of_radio_buttons_in_columns_is_one_answer(engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     content = (
         MTURK + "Input.id,Answer.r.1,Answer.r.2,Answer.r.3\n" + f"H1,AS1,W1,Submitted,{TIMES}s1,false,true,false\n"
     )
@@ -148,7 +148,7 @@ TWO_RESULTS = EASL + f"H1,AS1,W1,Approved,{TIMES}s1,s2,20,80\nH1,AS2,W2,Rejected
 
 
 async def test_rejected_results_are_left_out_and_the_receipt_says_how_many(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     done = await imported(engine, campaign, TWO_RESULTS)
     assert (done.responses, done.rejected) == (1, 1)
     assert (
@@ -158,19 +158,19 @@ async def test_rejected_results_are_left_out_and_the_receipt_says_how_many(engin
 
 
 async def test_rejected_results_count_if_that_is_said(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     done = await imported(engine, campaign, TWO_RESULTS, rejected="count")
     assert (done.responses, done.rejected) == (2, 0)
 
 
 async def test_a_file_of_rejected_results_alone_is_refused(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     refusal = await refused(engine, campaign, TWO_RESULTS.replace("Approved", "Rejected"))
     assert refusal.code == "all_rejected"
 
 
 async def test_an_assignment_that_one_worker_returned_and_another_took_is_two_answers(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     one, two = [EASL + f"H1,AS1,{who},Submitted,,,s1,s2,{score},80\n" for who, score in (("W1", 20), ("W2", 30))]
     both = one + two.removeprefix(EASL)
     assert (await imported(engine, campaign, both)).responses == 2
@@ -178,11 +178,11 @@ async def test_an_assignment_that_one_worker_returned_and_another_took_is_two_an
         await imported(engine, campaign, both)
     later = EASL + "H1,AS1,W3,Submitted,,,s1,s2,50,50\n"
     assert (await imported(engine, campaign, both + later.removeprefix(EASL))).known == 2
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_the_same_worker_has_an_assignment_once(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     line = "H1,AS1,W1,Submitted,,,s1,s2,20,80\n"
     refusal = await refused(engine, campaign, EASL + line + line)
     assert (refusal.code, refusal.details["line"]) == ("assignment_twice", 3)
@@ -204,7 +204,7 @@ TASK = {
 
 
 async def test_an_export_of_label_studio_has_an_answer_for_each_annotation(engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     content = json.dumps([TASK], indent=1)
     refusal = await refused(engine, campaign, content, "export.json")
     assert refusal.details["proposal"]["annotator_column"] == "annotator"
@@ -217,7 +217,7 @@ async def test_an_export_of_label_studio_has_an_answer_for_each_annotation(engin
 
 
 async def test_several_choices_for_one_answer_are_refused(engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     annotation = {"id": 1, "completed_by": 3, "result": [
         {"from_name": "q", "type": "choices", "value": {"choices": ["1", "2"]}}]}  # fmt: skip
     content = json.dumps([{"id": 7, "data": {"text": "Es regnet."}, "annotations": [annotation]}])
@@ -233,7 +233,7 @@ def prodigy(text, accept, answer="accept"):
 
 @pytest.mark.parametrize(("column", "labels"), [("accept_text", ["low", "high"]), ("accept", ["1", "2"])])
 async def test_choices_of_prodigy_are_read_by_label_or_number(engine, column, labels):
-    campaign = await launched(engine, ITEMS, design="categories", design_settings={"labels": labels})
+    campaign = await create_launched_campaign(engine, ITEMS, design="categories", design_settings={"labels": labels})
     content = prodigy("Es regnet.", [2]) + prodigy("Der Hund schläft.", [1]) + prodigy("Ein schöner Tag.", [], "ignore")
     refusal = await refused(engine, campaign, content, "a.jsonl")
     assert refusal.details["proposal"]["value_column"] == "accept_text"
@@ -244,7 +244,7 @@ async def test_choices_of_prodigy_are_read_by_label_or_number(engine, column, la
 
 
 async def test_scores_of_appraise_without_a_header_are_read_by_system_and_segment(engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     ((system, segment),) = await values(
         engine, "SELECT i.external_id, s.external_id FROM items i, segments s WHERE i.number = 0 AND s.number = 0"
     )
@@ -262,7 +262,7 @@ async def test_scores_of_appraise_without_a_header_are_read_by_system_and_segmen
 
 
 async def test_any_table_is_read_by_the_columns_that_are_named(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     content = "Rater;Satz;Punkte\nAnn;s1;35,5\nBen;s1;80\nAnn;s2;70\n"
     refusal = await refused(engine, campaign, content)
     assert "lacks a likely one for item, value" in refusal.message
@@ -274,9 +274,8 @@ async def test_any_table_is_read_by_the_columns_that_are_named(engine):
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
+async def test_columns_that_do_not_fit_the_file_are_refused(engine, subtests):
+    for options, code in (
         ({"item_column": "nothing"}, "column_unknown"),
         ({"item_column": "-"}, "result_columns"),
         ({"annotator_column": "-"}, "result_columns"),
@@ -284,17 +283,16 @@ async def test_any_table_is_read_by_the_columns_that_are_named(engine):
         ({"value_column": "Answer.z*"}, "column_unknown"),
         ({"item_column": "Input.a*"}, "columns_unequal"),
         ({"item_column": "Input.a*", "value_column": "Answer.z*"}, "column_unknown"),
-    ],
-)
-async def test_columns_that_do_not_fit_the_file_are_refused(engine, options, code):
-    campaign = await launched(engine, ITEMS)
-    content = MTURK + f"Input.a1,Input.a2,Answer.b\nH1,AS1,W1,Submitted,{TIMES}s1,s2,20\n"
-    usual = {"item_column": "Input.a1", "value_column": "Answer.b"}
-    assert (await refused(engine, campaign, content, **usual | options)).code == code
+    ):
+        with subtests.test(options=options, code=code):
+            campaign = await create_launched_campaign(engine, ITEMS)
+            content = MTURK + f"Input.a1,Input.a2,Answer.b\nH1,AS1,W1,Submitted,{TIMES}s1,s2,20\n"
+            usual = {"item_column": "Input.a1", "value_column": "Answer.b"}
+            assert (await refused(engine, campaign, content, **usual | options)).code == code
 
 
 async def test_a_likely_column_can_be_declined(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     content = "annotator,item,value,time,segment\nAnn,s1,70,3.2,x\nAnn,s2,30,1.5,x\n"
     named = {"item_column": "item", "value_column": "value"}
     assert (await refused(engine, campaign, content, **named)).code == "time_unreadable"
@@ -304,12 +302,12 @@ async def test_a_likely_column_can_be_declined(engine):
 
 @pytest.mark.parametrize("header", ["HIT,Annotator,ITEM,Value\n", "Hit,annotator,item,VALUE\n"])
 async def test_names_of_columns_may_have_other_capitals(engine, header):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     assert (await imported(engine, campaign, header + "h1,Ann,s1,70\n")).responses == 1
 
 
 async def test_capitals_of_mechanical_turks_columns_may_differ(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     await imported(engine, campaign, EASL.lower() + "H1,AS1,W1,Submitted,,,s1,s2,20,80\n")
     assert await values(engine, STORED) == [("mturk", "W1", ["s1", "s2"], [20.0, 80.0])]
 
@@ -328,7 +326,7 @@ async def test_capitals_of_mechanical_turks_columns_may_differ(engine):
     ],
 )
 async def test_numbers_are_read_as_the_whole_column_is_written(engine, cells, read, comma):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     content = HEADER.replace(",", ";") + f"h1;Ann;s1;{cells[0]}\nh1;Ann;s2;{cells[1]}\n"
     done = await imported(engine, campaign, content)
     assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s2"], read)]
@@ -337,7 +335,7 @@ async def test_numbers_are_read_as_the_whole_column_is_written(engine, cells, re
 
 
 async def test_a_comma_that_can_be_either_is_asked_about(engine):
-    campaign = await launched(engine, ITEMS, design="magnitude")
+    campaign = await create_launched_campaign(engine, ITEMS, design="magnitude")
     content = HEADER.replace(",", ";") + "h1;Ann;s1;1,250\nh1;Ann;s2;80\n"
     refusal = await refused(engine, campaign, content)
     assert (refusal.code, refusal.details["line"]) == ("decimal_unclear", 2)
@@ -347,21 +345,21 @@ async def test_a_comma_that_can_be_either_is_asked_about(engine):
 
 
 async def test_thousands_are_read_where_it_is_said(engine):
-    campaign = await launched(engine, ITEMS, design="magnitude")
+    campaign = await create_launched_campaign(engine, ITEMS, design="magnitude")
     content = HEADER.replace(",", ";") + "h1;Ann;s1;1,250\nh1;Ann;s2;80.5\n"
     await imported(engine, campaign, content, decimal="point")
     assert (await values(engine, STORED))[0][3] == pytest.approx([1250, 80.5])
 
 
 async def test_commas_and_points_in_one_column_are_refused(engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     refusal = await refused(engine, campaign, HEADER.replace(",", ";") + "h1;Ann;s1;35,5\nh1;Ann;s2;80.5\n")
     assert (refusal.code, refusal.details["line"]) == ("decimal_unclear", 3)
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "n/a", "null"])
 async def test_rows_without_a_value_are_left_out_and_told(engine, cell):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     done = await imported(engine, campaign, HEADER + f"h1,Ann,s1,35\nh1,Ann,s2,{cell}\nh1,Ann,s3,80\n")
     assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s3"], [35.0, 80.0])]
     assert done.missing == 1
@@ -372,7 +370,7 @@ async def test_rows_without_a_value_are_left_out_and_told(engine, cell):
 
 async def test_a_label_that_says_na_is_a_label(engine):
     labels = {"design": "categories", "design_settings": {"labels": ["yes", "NA"]}}
-    campaign = await launched(engine, ITEMS, **labels)
+    campaign = await create_launched_campaign(engine, ITEMS, **labels)
     assert (await imported(engine, campaign, HEADER + "h1,Ann,s1,NA\n")).missing == 0
     assert (await values(engine, STORED))[0][3] == [1.0]
 
@@ -381,7 +379,7 @@ async def test_a_label_that_says_na_is_a_label(engine):
 
 
 async def received(engine, cells, **options):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     header = "hit;annotator;item;value;submitted_at\n"
     content = header + "".join(f"h{k};Ann;s1;50;{cell}\n" for k, cell in enumerate(cells))
     done = await imported(engine, campaign, content, **options)
@@ -439,18 +437,19 @@ async def test_an_unknown_time_zone_is_refused(engine):
     assert problem.value.code == "time_zone_unknown"
 
 
-@pytest.mark.parametrize("cell", ["31.02.2026", "noon", "99999999999999", "25.12.2026 25:00", "13/13/2026"])
-async def test_what_is_no_time_is_refused_with_its_line(engine, cell):
-    with pytest.raises(Refusal) as problem:
-        await received(engine, ["31.1.2026", cell])
-    assert (problem.value.code, problem.value.details["line"]) == ("time_unreadable", 3)
+async def test_what_is_no_time_is_refused_with_its_line(engine, subtests):
+    for cell in ("31.02.2026", "noon", "99999999999999", "25.12.2026 25:00", "13/13/2026"):
+        with subtests.test(cell=cell):
+            with pytest.raises(Refusal) as problem:
+                await received(engine, ["31.1.2026", cell])
+            assert (problem.value.code, problem.value.details["line"]) == ("time_unreadable", 3)
 
 
 # Every door
 
 
 async def test_the_page_proposes_columns_and_imports_with_them(researcher, engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     address = f"/admin/campaigns/{campaign.slug}"
     files = {"file": ("batch.csv", GENERIC)}
     page = (await researcher.post(f"{address}/responses", files=files)).text
@@ -465,7 +464,7 @@ async def test_the_page_proposes_columns_and_imports_with_them(researcher, engin
 
 
 async def test_the_script_of_the_page_gets_the_proposal(researcher, engine):
-    campaign = await launched(engine, ITEMS, **SCALE)
+    campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     reply = await researcher.post(
         f"/admin/campaigns/{campaign.slug}/responses",
         files={"file": ("batch.csv", GENERIC)},
@@ -476,7 +475,7 @@ async def test_the_script_of_the_page_gets_the_proposal(researcher, engine):
 
 
 async def test_a_form_with_an_unknown_choice_is_refused(researcher, engine):
-    campaign = await launched(engine, ITEMS)
+    campaign = await create_launched_campaign(engine, ITEMS)
     reply = await researcher.post(
         f"/admin/campaigns/{campaign.slug}/responses",
         files={"file": ("a.csv", HEADER + "h1,Ann,s1,70\n")},

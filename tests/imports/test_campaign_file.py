@@ -25,7 +25,7 @@ from app.errors import Invalid, NotFound, TooLarge
 from app.imports import campaign_file_io
 from app.imports.campaign_zip import ItemTable, SentCampaign
 from tests.annotation.hits.campaigns import NOW, value, values
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ROOT = Path(__file__).parents[2]
 START = "name: Verbs\nquestion: How often?\n"
@@ -119,17 +119,15 @@ def test_the_message_says_all_of_it_in_the_order_of_the_lines():
         parse_campaign_file(b"name: Verbs\na: 1\n", "c.yaml")
 
 
-@pytest.mark.parametrize(
-    ("line", "meant"),
-    [
+def test_for_a_name_that_is_not_known_the_nearest_is_offered(subtests):
+    for line, meant in (
         ("design: ordinal\nlabels: [a, b]", "design_settings.labels"),
         ("item_per_hit: 3", "items_per_hit"),
         ("Gamma: 3", "gamma"),
         ("items: {row: []}", "items.rows"),
-    ],
-)
-def test_for_a_name_that_is_not_known_the_nearest_is_offered(line, meant):
-    assert any(f"Is “{meant}” meant?" in message for message in mistakes(f"{START}{line}\n").values())
+    ):
+        with subtests.test(line=line, meant=meant):
+            assert any(f"Is “{meant}” meant?" in message for message in mistakes(f"{START}{line}\n").values())
 
 
 def test_a_name_like_no_other_is_told_as_such():
@@ -140,9 +138,8 @@ def test_a_design_that_is_not_there_is_one_mistake():
     assert [*mistakes(START + "design: slidr\n")] == [(3, "design")]
 
 
-@pytest.mark.parametrize(
-    ("lines", "place"),
-    [
+def test_a_mistake_is_told_at_the_nearest_line(subtests):
+    for lines, place in (
         ("design: slider\ndesign_settings: {labels: [a]}", (4, "design_settings.labels")),
         ("prior: [0, 1]", (3, "prior")),
         ("low_label: high", (1, "high_label")),
@@ -150,10 +147,9 @@ def test_a_design_that_is_not_there_is_one_mistake():
         ("items: {rows: []}", (3, "items.rows")),
         ("about: {title: x}", (3, "about.description")),
         ("design_settings: 3", (3, "design_settings")),
-    ],
-)
-def test_a_mistake_is_told_at_the_nearest_line(lines, place):
-    assert place in mistakes(f"{START}{lines}\n")
+    ):
+        with subtests.test(lines=lines, place=place):
+            assert place in mistakes(f"{START}{lines}\n")
 
 
 def test_a_mistake_in_an_option_is_told_at_the_option():
@@ -265,7 +261,7 @@ async def content(engine, campaign):
 async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):
     page = (ROOT / "docs" / "reference" / "campaign-file.md").read_text()
     study = page.partition("## A study with everything")[2].partition("```yaml\n")[2].partition("```")[0]
-    campaign = await lead(engine, await created(engine, study))
+    campaign = await apply_action(engine, await created(engine, study))
     assert (campaign.status, campaign.has_checks, campaign.checks_percent) == ("running", True, 20)
     assert await value(engine, "SELECT count(*) FROM check_items") == 2
     assert await value(engine, "SELECT count(*) FROM items") == 6
@@ -273,14 +269,14 @@ async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stand
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_a_campaign_made_from_the_file_of_another_is_equal(engine, design):
-    first = await draft(engine, design=design, instructions="# a\n\n- b", pay="no")
+    first = await create_draft(engine, design=design, instructions="# a\n\n- b", pay="no")
     table = 'id,text,n\na,"x: y",1\nb,no,\nc, spaced ,007\n'
     await import_items(engine, first, table, shown="text")
     assert await content(engine, await created(engine, await filed(engine, first))) == await content(engine, first)
 
 
 async def test_items_of_json_lines_with_priors_are_equal_too(engine):
-    first = await draft(engine)
+    first = await create_draft(engine)
     rows = [
         {"id": k, "text": f"verb {k}", "alpha": 1.5, "beta": 2, "more": {"tags": ["no", None, True, 1e-07]}}
         for k in range(3)
@@ -292,7 +288,7 @@ async def test_items_of_json_lines_with_priors_are_equal_too(engine):
 
 
 async def test_texts_made_by_a_template_get_a_column_of_their_own(engine):
-    first = await draft(engine)
+    first = await create_draft(engine)
     await import_items(engine, first, "id,shown,b\n1,x,y\n2,p,q\n", template="{shown} → {b}")
     again = await content(engine, await created(engine, await filed(engine, first)))
     assert [(row[1], row[2]["shown-2"]) for row in again[1]] == [("x → y", "x → y"), ("p → q", "p → q")]
@@ -300,7 +296,7 @@ async def test_texts_made_by_a_template_get_a_column_of_their_own(engine):
 
 @pytest.mark.parametrize(("identifier", "ids"), [("key", ["k1", "k2"]), (None, ["1", "2"])])
 async def test_an_uploaded_column_id_that_is_not_the_ids_gets_another_name(engine, identifier, ids):
-    first = await draft(engine, source_column="id")
+    first = await create_draft(engine, source_column="id")
     await import_items(engine, first, "id,key,text\n7,k1,x\n7,k2,y\n", identifier=identifier)
     settings, rows = await content(engine, await created(engine, await filed(engine, first)))
     assert [row[0] for row in rows] == ids
@@ -320,7 +316,7 @@ async def test_an_uploaded_column_id_that_is_not_the_ids_gets_another_name(engin
     ],
 )
 async def test_checks_are_in_the_file_as_rows_of_the_items(engine, settings, checks):
-    first = await draft(engine, checks_percent=20, **settings)
+    first = await create_draft(engine, checks_percent=20, **settings)
     await import_items(engine, first, "id,text,check,expected,tolerance\na,x,,,\nb,y,,,\n" + checks)
     made = await created(engine, await filed(engine, first))
     of = "SELECT number, external_id, kind, shown, expected FROM check_items WHERE campaign_id = :id ORDER BY number"
@@ -329,23 +325,23 @@ async def test_checks_are_in_the_file_as_rows_of_the_items(engine, settings, che
 
 
 async def test_a_file_may_have_checks_alone(engine):
-    first = await draft(engine)
+    first = await create_draft(engine)
     await import_items(engine, first, "id,text,check,expected\ng,x,gold,80\n")
     made = await created(engine, await filed(engine, first))
     assert await values(engine, "SELECT shown FROM check_items WHERE campaign_id = :id", id=made.id) == [("x",)]
 
 
 async def test_a_file_without_items_has_the_settings_alone(engine):
-    first = await draft(engine, judgments_per_item=7)
+    first = await create_draft(engine, judgments_per_item=7)
     await import_items(engine, first, "id,text\n1,x\n2,y\n")
-    await lead(engine, first)
+    await apply_action(engine, first)
     text = await filed(engine, first, with_items=False)
     assert "rows:" not in text
     assert settings(text).judgments_per_item == 7
 
 
 async def test_too_many_items_are_left_to_a_table(engine):
-    first = await draft(engine)
+    first = await create_draft(engine)
     await import_items(engine, first, "id,text\n" + "".join(f"{k},v\n" for k in range(MAX_ITEMS_IN_CAMPAIGN_FILE + 1)))
     with pytest.raises(TooLarge) as refusal:
         await filed(engine, first)

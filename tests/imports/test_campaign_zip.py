@@ -14,7 +14,7 @@ from app.errors import Refusal
 from app.imports import campaign_file_io, campaign_zip
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW, values
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.imports.test_output_media import FILES, SPOKEN
 from tests.media.files import SVG, packed, png, table, wav, zipped
 
@@ -53,7 +53,7 @@ async def filed(engine, campaign, *, with_items=True):
     return file.ending, b"".join(campaign_file_io.stream_campaign_archive(file))
 
 
-async def told(engine, campaign):
+async def stored_contents(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
     rows = [await values(engine, statement, campaign=campaign.id) for statement in STORED]
     return lifecycle.settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
@@ -63,7 +63,7 @@ async def told(engine, campaign):
 
 
 async def test_a_campaign_with_media_comes_back_from_its_file(engine):
-    first = await draft(engine, content="image", source_column="scan")
+    first = await create_draft(engine, content="image", source_column="scan")
     content = "id,text,scan,n\n1,photos/a.png,scan.png,x\n2,häuser.png,scan.png,y\n"
     files = {"photos/a.png": png(), "häuser.png": png(grey=7), "scan.png": png(grey=1)}
     await import_items(engine, first, content, shown="text", media=packed(files))
@@ -71,38 +71,38 @@ async def test_a_campaign_with_media_comes_back_from_its_file(engine):
     assert ending == "zip"
     assert zipfile.ZipFile(io.BytesIO(file)).namelist() == ["campaign.yaml", *sorted(f"media/{name}" for name in files)]
     again = await created(engine, file)
-    assert await told(engine, again) == await told(engine, first)
+    assert await stored_contents(engine, again) == await stored_contents(engine, first)
     assert (await filed(engine, again))[1] == file
-    assert (await lead(engine, again)).status == "running"
+    assert (await apply_action(engine, again)).status == "running"
 
 
 async def test_files_whose_names_are_like_the_zip_s_own_folder_come_back(engine):
-    first = await draft(engine, content="image")
+    first = await create_draft(engine, content="image")
     files = {"a.png": png(), "media/a.png": png(grey=3), "campaign.yaml.png": png(grey=4)}
     await import_items(engine, first, table(*files), media=packed(files))
     again = await created(engine, (await filed(engine, first))[1])
-    assert await told(engine, again) == await told(engine, first)
+    assert await stored_contents(engine, again) == await stored_contents(engine, first)
 
 
 async def test_a_campaign_of_systems_with_recordings_comes_back(engine):
-    first = await draft(engine, content="audio", items_per_hit=3)
+    first = await create_draft(engine, content="audio", items_per_hit=3)
     await import_items(engine, first, SPOKEN, media=packed(FILES))
     again = await created(engine, (await filed(engine, first))[1])
-    assert [sorted(rows) for rows in (await told(engine, again))[1:]] == [
-        sorted(rows) for rows in (await told(engine, first))[1:]
+    assert [sorted(rows) for rows in (await stored_contents(engine, again))[1:]] == [
+        sorted(rows) for rows in (await stored_contents(engine, first))[1:]
     ]
-    assert (await lead(engine, again)).status == "running"
+    assert (await apply_action(engine, again)).status == "running"
 
 
 async def test_a_large_file_comes_back_as_it_was(engine):
-    first = await draft(engine, content="audio")
+    first = await create_draft(engine, content="audio")
     await import_items(engine, first, table("a.wav"), media=packed({"a.wav": wav(90)}))
     again = await created(engine, (await filed(engine, first))[1])
-    assert await told(engine, again) == await told(engine, first)
+    assert await stored_contents(engine, again) == await stored_contents(engine, first)
 
 
 async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engine):
-    first = await draft(engine, content="image")
+    first = await create_draft(engine, content="image")
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     assert (await filed(engine, first, with_items=False))[0] == "yaml"
     async with engine.begin() as connection:
@@ -137,9 +137,8 @@ async def refused(engine, content, **limits):
     return problem.value
 
 
-@pytest.mark.parametrize(
-    ("files", "code"),
-    [
+async def test_what_does_not_belong_together_leaves_no_campaign_behind(engine, subtests):
+    for files, code in (
         (MEDIA, "campaign_file_missing"),
         (WHOLE | {"readme.txt": b"x"}, "zip_stray"),
         (WHOLE | {"media/c.png": png()}, "media_unnamed"),
@@ -152,10 +151,9 @@ async def refused(engine, content, **limits):
         (WHOLE | {"media/../../a.png": png()}, "media_name_unsafe"),
         ({"campaign.yaml": b"#" * (3 * 2**20)}, "file_too_large"),
         ({"campaign.yaml": START + b"items: {file: a.csv}\n", "a.csv": b"id,text\n" * 2**18}, "file_too_large"),
-    ],
-)
-async def test_what_does_not_belong_together_leaves_no_campaign_behind(engine, files, code):
-    assert (await refused(engine, zipped(files), max_upload_mb=1)).code == code
+    ):
+        with subtests.test(files=files, code=code):
+            assert (await refused(engine, zipped(files), max_upload_mb=1)).code == code
 
 
 async def test_what_is_too_large_is_refused_by_what_the_zip_says(engine):
@@ -202,7 +200,7 @@ async def test_odd_zips_are_refused(engine):
 
 
 async def test_pages_give_and_take_it(engine, researcher):
-    first = await draft(engine, content="image")
+    first = await create_draft(engine, content="image")
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     address = f"/admin/campaigns/{first.slug}"
     assert f"{address}/campaign.zip" in (await researcher.get(f"{address}/export")).text

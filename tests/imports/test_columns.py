@@ -15,7 +15,7 @@ from app.imports.import_preview import ChosenColumns, preview_uploaded_file
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 from tests.annotation.hits.campaigns import value, values
-from tests.campaigns.drafts import VERBS, draft, import_file, import_results, launched
+from tests.campaigns.drafts import VERBS, create_draft, create_launched_campaign, import_file, import_results
 
 PRIORS = "id,text,alpha,beta\n1,a,2,3\n2,b,4,5\n"
 CHECKED = "id,text,check,expected\na,x,,\nb,y,,\ng,z,gold,80\n"
@@ -44,10 +44,10 @@ async def problem_of(engine, campaign, content, name="items.csv", **how):
 
 
 async def test_the_export_of_a_study_gives_items_without_its_scores(engine):
-    first = await launched(engine)
+    first = await create_launched_campaign(engine)
     await import_results(engine, first, "hit,annotator,item,value\nh1,Ann,v0,90\nh1,Ann,v1,10\n")
     exported = "".join([piece async for piece in (await open_export(engine, first.slug, "items")).chunks])
-    second = await draft(engine, name="Again")
+    second = await create_draft(engine, name="Again")
     done = await import_file(engine, second, exported)
     assert (done.imported, done.with_prior) == (6, 0)
     assert any("“alpha” and “beta” could be" in note and "--priors" in note for note in done.notes)
@@ -55,7 +55,7 @@ async def test_the_export_of_a_study_gives_items_without_its_scores(engine):
 
 
 async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_the_launch(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, PRIORS, priors=True)
     assert (done.imported, done.with_prior) == (2, 2)
     assert "“alpha” and “beta”: the prior of each item." in done.notes
@@ -69,7 +69,7 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
 
 
 async def test_priors_that_are_asked_for_and_not_there_are_refused(engine):
-    problem = await problem_of(engine, await draft(engine), VERBS, priors=True)
+    problem = await problem_of(engine, await create_draft(engine), VERBS, priors=True)
     assert problem.code == "priors_missing"
     assert "alpha and beta" in problem.message
 
@@ -82,7 +82,7 @@ def test_the_preview_tells_priors_and_does_not_take_them():
 
 async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(engine):
 
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
         await mark_checks.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
@@ -94,7 +94,7 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
 
 
 async def test_checks_are_told_and_can_be_declined(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, CHECKED)
     assert (done.imported, done.checks, done.rows, done.lines) == (2, 1, 3, 4)
     told = "“check” and “expected”: gold or attention items and their expected answers (1 row)."
@@ -113,7 +113,7 @@ def test_the_preview_counts_checks_as_long_as_they_are_taken():
 
 
 async def test_a_table_of_systems_is_told_and_what_stands_above_outputs_can_be_declined(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, SYSTEMS)
     assert any("“system”, “segment” and “output”: outputs of systems" in note for note in done.notes)
     assert any(note.startswith("“source”: the source of the segment") for note in done.notes)
@@ -123,7 +123,7 @@ async def test_a_table_of_systems_is_told_and_what_stands_above_outputs_can_be_d
 
 
 async def test_a_table_of_systems_can_be_items_instead(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, SYSTEMS, identifier=None, shown="output", ignored=frozenset({"system"}))
     assert done.imported == 2
     assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("a",), ("b",)]
@@ -135,7 +135,7 @@ async def test_a_table_of_systems_can_be_items_instead(engine):
 
 @pytest.mark.parametrize("header", ["ID,Text", "Id,TEXT", " id ,text "])
 async def test_columns_are_found_whatever_their_capitals(engine, header):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, f"{header}\n1,a\n", shown="text")
     assert done.imported == 1
     assert await values(engine, "SELECT external_id, shown FROM items") == [("1", "a")]
@@ -144,7 +144,7 @@ async def test_columns_are_found_whatever_their_capitals(engine, header):
 
 
 async def test_two_columns_that_differ_in_capitals_alone_are_not_mixed_up(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     content = "id,Text,TEXT\n1,a,b\n"
     problem = await problem_of(engine, campaign, content, shown="text")
     assert problem.code == "column_unknown"
@@ -154,7 +154,7 @@ async def test_two_columns_that_differ_in_capitals_alone_are_not_mixed_up(engine
 
 
 async def test_columns_with_a_meaning_are_found_whatever_their_capitals_and_told(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, CHECKED.replace("check", "Check").replace("expected", "EXPECTED"))
     assert done.checks == 1
     assert "The column “Check” is used as “check”." in done.notes
@@ -165,7 +165,7 @@ async def test_columns_with_a_meaning_are_found_whatever_their_capitals_and_told
 
 
 async def test_the_source_of_the_settings_is_found_whatever_its_capitals(engine):
-    campaign = await draft(engine, source_column="source")
+    campaign = await create_draft(engine, source_column="source")
     done = await import_file(engine, campaign, "id,text,Source\n1,a,s\n")
     assert "The column “Source” is used as “source”." in done.notes
     assert "“source”: the source above the items, as the settings say." in done.notes
@@ -175,7 +175,7 @@ async def test_the_source_of_the_settings_is_found_whatever_its_capitals(engine)
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 async def test_names_with_accents_are_found_in_either_form(engine, form):
 
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_file(engine, campaign, normalize(form, "id,größe\n1,a\n"), shown=normalize("NFC", "größe"))
     assert await value(engine, "SELECT shown FROM items") == "a"
 
@@ -184,7 +184,7 @@ async def test_names_with_accents_are_found_in_either_form(engine, form):
 
 
 async def test_rows_are_numbered_where_no_column_is_asked_for(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, "content\nfirst\nsecond\n", identifier=None)
     assert await values(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
         ("1", "first"),
@@ -194,13 +194,13 @@ async def test_rows_are_numbered_where_no_column_is_asked_for(engine):
 
 
 async def test_a_table_without_ids_is_refused_with_the_way_to_number_its_rows(engine):
-    problem = await problem_of(engine, await draft(engine), "content\nfirst\n")
+    problem = await problem_of(engine, await create_draft(engine), "content\nfirst\n")
     assert problem.code == "column_unknown"
     assert f"--id '{ROW_NUMBERS_AS_IDS}'" in problem.message
 
 
 async def test_the_index_of_pandas_can_be_the_id_and_is_not_shown(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_file(engine, campaign, ",content\n0,first\n1,second\n", identifier="index")
     assert await values(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
         ("0", "first"),
@@ -213,7 +213,7 @@ async def test_the_index_of_pandas_can_be_the_id_and_is_not_shown(engine):
 
 
 async def test_what_the_last_import_did_is_kept(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     done = await import_file(engine, campaign, CHECKED)
     async with engine.connect() as connection:
         assert await items.load_last_import_receipt(connection, campaign.id) == done
@@ -224,7 +224,7 @@ async def test_what_the_last_import_did_is_kept(engine):
 
 
 async def test_a_column_that_only_later_rows_have_can_be_the_source(engine):
-    campaign = await draft(engine, source_column="reference")
+    campaign = await create_draft(engine, source_column="reference")
     rows = '{"id": 1, "text": "a"}\n{"id": 2, "text": "b", "reference": "c"}\n'
     assert (await import_file(engine, campaign, rows, "a.jsonl")).imported == 2
 

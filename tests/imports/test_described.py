@@ -1,4 +1,4 @@
-"""What is in a file, what its columns are taken for, and what an import would say of it."""
+"""The preview of a file: its columns, what they are taken for, and what an import would say of it."""
 
 import io
 
@@ -12,7 +12,7 @@ from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, pre
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 from tests.annotation.hits.campaigns import value, values
-from tests.campaigns.drafts import draft, import_items
+from tests.campaigns.drafts import create_draft, import_items
 
 
 def described(content, *, taken=(), **chosen):
@@ -34,20 +34,18 @@ def test_it_counts_all_rows_and_shows_the_first_five_as_annotators_would_see_the
     assert found.problems == []
 
 
-@pytest.mark.parametrize(
-    ("columns", "mapping"),
-    [
+def test_columns_are_taken_for_what_is_likely(subtests):
+    for columns, mapping in (
         ("id,freq,verb,gloss", ColumnMapping("id", "verb")),
         ("ID,freq,text", ColumnMapping("ID", "text")),
         ("verb,item_id", ColumnMapping("item_id", "verb")),
         ("freq,verb", ColumnMapping(None, "verb")),
         ("id,freq,length", ColumnMapping("id", "freq")),
-    ],
-)
-def test_columns_are_taken_for_what_is_likely(columns, mapping):
-    cells = {"freq": "1.5", "length": "3"}
-    row = ",".join(cells.get(name, f"a {name}") for name in columns.split(","))
-    assert described(f"{columns}\n{row}\n").mapping == mapping
+    ):
+        with subtests.test(columns=columns, mapping=mapping):
+            cells = {"freq": "1.5", "length": "3"}
+            row = ",".join(cells.get(name, f"a {name}") for name in columns.split(","))
+            assert described(f"{columns}\n{row}\n").mapping == mapping
 
 
 def test_what_somebody_said_of_the_columns_counts():
@@ -87,7 +85,7 @@ async def test_an_import_refuses_a_file_exactly_when_it_would_say_so(engine, con
     priors = "alpha" in content
     assert described(content, priors=priors).problems
     with pytest.raises(Refusal):
-        await import_items(engine, await draft(engine), content, priors=priors)
+        await import_items(engine, await create_draft(engine), content, priors=priors)
 
 
 def test_a_file_without_items_is_refused():
@@ -96,13 +94,13 @@ def test_a_file_without_items_is_refused():
 
 
 async def test_rows_without_ids_are_numbered_on_from_those_that_are_there(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "text\na\nb\n", identifier=None)
     await import_items(engine, campaign, "text\nc\n", identifier=None)
     assert await value(engine, "SELECT string_agg(external_id, ',' ORDER BY number) FROM items") == "1,2,3"
 
 
 async def test_the_id_can_be_another_column(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "verb,gloss\nrun,move\n", identifier="verb", shown="gloss")
     assert await values(engine, "SELECT external_id, shown FROM items") == [("run", "move")]

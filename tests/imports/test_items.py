@@ -14,7 +14,7 @@ from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from app.imports import items
 from app.imports.demo import find_or_create_demo_campaign
 from tests.annotation.hits.campaigns import NOW, execute, running, value, values
-from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
 
@@ -31,7 +31,7 @@ async def refused(engine, campaign, content, **how):
 
 
 async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     count = await import_items(engine, campaign, 'id,zipf,text\nb,3.5," abide "\na,,"größer, 1\n2"\n')
     assert count == 2
     assert await values(
@@ -56,7 +56,7 @@ EXACT = {
 
 
 async def test_a_text_is_kept_exactly_as_it_was_uploaded(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     rows = [{"id": name, "text": text} for name, text in EXACT.items()]
     await import_items(engine, campaign, "".join(json.dumps(row) + "\n" for row in rows), "a.jsonl")
     table = "".join(f'{name} in CSV,"{text}"\n' for name, text in EXACT.items())
@@ -65,24 +65,25 @@ async def test_a_text_is_kept_exactly_as_it_was_uploaded(engine):
     assert stored == EXACT | {f"{name} in CSV": text for name, text in EXACT.items()}
 
 
-@pytest.mark.parametrize("text", ["\u200b", "\u2060\ufeff", "\xad", "\u3164", " \u2800\t"])
-async def test_a_text_that_looks_empty_is_refused_with_its_line(engine, text):
-    campaign = await draft(engine)
-    with pytest.raises(Invalid) as problem:
-        await import_items(engine, campaign, f"id,text\n1,fine\n2,{text}\n")
-    assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 3)
-    with pytest.raises(Invalid) as problem:
-        await import_items(engine, campaign, f"id,text\n1,fine\n{text},fine\n")
-    assert (problem.value.code, problem.value.details["line"]) == ("id_missing", 3)
-    outputs = f"system,segment,output\na,1,fine\nb,1,{text}\n"
-    with pytest.raises(Invalid) as problem:
-        await import_items(engine, campaign, outputs)
-    assert (problem.value.code, problem.value.details["line"]) == ("output_empty", 3)
+async def test_a_text_that_looks_empty_is_refused_with_its_line(engine, subtests):
+    for blank in ("\u200b", "\u2060\ufeff", "\xad", "\u3164", " \u2800\t"):
+        with subtests.test(blank=blank):
+            campaign = await create_draft(engine)
+            with pytest.raises(Invalid) as problem:
+                await import_items(engine, campaign, f"id,text\n1,fine\n2,{blank}\n")
+            assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 3)
+            with pytest.raises(Invalid) as problem:
+                await import_items(engine, campaign, f"id,text\n1,fine\n{blank},fine\n")
+            assert (problem.value.code, problem.value.details["line"]) == ("id_missing", 3)
+            outputs = f"system,segment,output\na,1,fine\nb,1,{blank}\n"
+            with pytest.raises(Invalid) as problem:
+                await import_items(engine, campaign, outputs)
+            assert (problem.value.code, problem.value.details["line"]) == ("output_empty", 3)
 
 
 @pytest.mark.parametrize(("content", "text"), [("html", "<p>&nbsp;&#8203;</p><!-- x -->"), ("markdown", "&shy;\n\n> ")])
 async def test_markup_that_draws_nothing_is_refused_with_its_line(engine, content, text):
-    campaign = await draft(engine, content=content)
+    campaign = await create_draft(engine, content=content)
     await import_items(engine, campaign, "id,text\n1,<hr> or words\n")
     with pytest.raises(Invalid) as problem:
         await import_items(engine, campaign, f'id,text\n2,fine\n3,"{text}"\n')
@@ -90,14 +91,14 @@ async def test_markup_that_draws_nothing_is_refused_with_its_line(engine, conten
 
 
 async def test_a_template_makes_no_text_that_is_too_long(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     with pytest.raises(Invalid) as problem:
         await import_items(engine, campaign, "id,a\n1," + "x" * 60_000 + "\n", template="{a}{a}")
     assert (problem.value.code, problem.value.details["line"]) == ("shown_too_long", 2)
 
 
 async def test_values_within_columns_become_items_and_a_path_that_no_row_has_is_refused(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     rows = [{"id": k, "messages": [{"role": "user", "content": f"  What is {k}?"}]} for k in range(2)]
     table = "".join(json.dumps(row) + "\n" for row in rows)
     with pytest.raises(Invalid) as problem:
@@ -111,7 +112,7 @@ async def test_values_within_columns_become_items_and_a_path_that_no_row_has_is_
 
 
 async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, '{"id": 7, "text": "a"}\n{"id": 8, "text": "b", "n": 1.5}\n', "a.jsonl")
     assert await values(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
         ("7", "a", '{"id": 7, "text": "a"}'),
@@ -120,13 +121,13 @@ async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
 
 
 async def test_the_shown_text_can_be_made_by_a_template(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,p,h\n1,rain,wet\n", template="{p} → {h}")
     assert await value(engine, "SELECT shown FROM items") == "rain → wet"
 
 
 async def test_a_second_file_is_added_and_replace_begins_anew(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     await import_items(engine, campaign, "id,text\n3,c\n")
     assert await values(engine, "SELECT number, external_id FROM items ORDER BY number") == [
@@ -141,45 +142,44 @@ async def test_a_second_file_is_added_and_replace_begins_anew(engine):
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("key,text\n1,a\n", ("column_unknown", None)),
-        ("id,text\n1,a\n\n2,b\n1,c\n", ("id_twice", 5)),
-        ("id,text\n1,a\n 1 ,c\n", ("id_twice", 3)),
-        ("id,text\n1,a\n ,c\n", ("id_missing", 3)),
-        ("id,text\n1,a\n" + "i" * 201 + ",c\n", ("id_too_long", 3)),
-        ('id,text\n1,"a\nb"\n2," "\n', ("shown_empty", 4)),
-        ("id,text\n1," + "x" * 100_001 + "\n", ("cell_too_long", 2)),
-        ("id,text\n1,a\n2\n", ("ragged_row", 3)),
-        ("id,verb,zipf\n1,a,2\n", ("shown_not_chosen", None)),
-        ("id,text\n", ("file_empty", None)),
-        ("", ("file_empty", None)),
-        ("id,text,alpha,beta\n1,a,2,3\n2,b,2,\n", ("prior_invalid", 3)),
-        ("id,text,alpha,beta\n1,a,two,3\n", ("prior_invalid", 2)),
-        ("id,text,alpha,beta\n1,a,nan,3\n", ("prior_invalid", 2)),
-        ("id,text,alpha,beta\n1,a,0,3\n", ("prior_invalid", 2)),
-        ("id,text,mu,sigma2\n1,a,0.5,0.1\n", ("prior_of_another_law", None)),
-    ],
-)
-@pytest.mark.parametrize("replace", [False, True])
-async def test_one_wrong_row_and_nothing_is_imported(engine, content, expected, replace):
-    campaign = await draft(engine)
-    await import_items(engine, campaign, "id,text\nold,o\n")
-    priors = "alpha" in content or "mu" in content
-    assert await refused(engine, campaign, content, replace=replace, priors=priors) == expected
-    assert await value(engine, "SELECT string_agg(external_id, ',') FROM items") == "old"
+async def test_one_wrong_row_and_nothing_is_imported(engine, subtests):
+    for replace in (False, True):
+        for content, expected in (
+            ("key,text\n1,a\n", ("column_unknown", None)),
+            ("id,text\n1,a\n\n2,b\n1,c\n", ("id_twice", 5)),
+            ("id,text\n1,a\n 1 ,c\n", ("id_twice", 3)),
+            ("id,text\n1,a\n ,c\n", ("id_missing", 3)),
+            ("id,text\n1,a\n" + "i" * 201 + ",c\n", ("id_too_long", 3)),
+            ('id,text\n1,"a\nb"\n2," "\n', ("shown_empty", 4)),
+            ("id,text\n1," + "x" * 100_001 + "\n", ("cell_too_long", 2)),
+            ("id,text\n1,a\n2\n", ("ragged_row", 3)),
+            ("id,verb,zipf\n1,a,2\n", ("shown_not_chosen", None)),
+            ("id,text\n", ("file_empty", None)),
+            ("", ("file_empty", None)),
+            ("id,text,alpha,beta\n1,a,2,3\n2,b,2,\n", ("prior_invalid", 3)),
+            ("id,text,alpha,beta\n1,a,two,3\n", ("prior_invalid", 2)),
+            ("id,text,alpha,beta\n1,a,nan,3\n", ("prior_invalid", 2)),
+            ("id,text,alpha,beta\n1,a,0,3\n", ("prior_invalid", 2)),
+            ("id,text,mu,sigma2\n1,a,0.5,0.1\n", ("prior_of_another_law", None)),
+        ):
+            with subtests.test(replace=replace, content=content, expected=expected):
+                campaign = await create_draft(engine)
+                await import_items(engine, campaign, "id,text\nold,o\n")
+                priors = "alpha" in content or "mu" in content
+                assert await refused(engine, campaign, content, replace=replace, priors=priors) == expected
+                items = "SELECT string_agg(external_id, ',') FROM items WHERE campaign_id = :campaign"
+                assert await value(engine, items, campaign=campaign.id) == "old"
 
 
 async def test_an_id_the_campaign_has_already_is_refused_unless_it_is_replaced(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\nold,o\n")
     assert await refused(engine, campaign, "id,text\n1,a\nold,c\n") == ("id_taken", 3)
     assert await import_items(engine, campaign, "id,text\n1,a\nold,c\n", replace=True) == 2
 
 
 async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\nold,o\n")
     content = "id,text\n" + "".join(f"{k},t\n" for k in range(items.ITEMS_PER_COPY + 1)) + "x,\n"
     reported: list[int] = []
@@ -190,7 +190,7 @@ async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
 
 
 async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, VERBS)
     monkeypatch.setattr(items, "MAX_UPLOAD_ROWS", 7)
     with pytest.raises(TooLarge) as problem:
@@ -200,7 +200,7 @@ async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
 
 
 async def test_only_a_draft_takes_items(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Conflict) as problem:
         await import_items(engine, campaign, "id,text\nnew,n\n", replace=True)
     assert problem.value.code == "not_a_draft"
@@ -214,10 +214,10 @@ async def test_a_campaign_that_does_not_exist_is_not_found(engine):
 
 
 async def test_a_launch_during_an_import_waits_for_its_items(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await items.import_items(connection, campaign.slug, io.BytesIO(VERBS.encode()), "a.csv", max_mb=1)
-        launch = asyncio.create_task(lead(engine, campaign))
+        launch = asyncio.create_task(apply_action(engine, campaign))
         await asyncio.sleep(0.2)
         assert not launch.done()
     await launch
@@ -225,13 +225,13 @@ async def test_a_launch_during_an_import_waits_for_its_items(engine):
 
 
 async def test_two_imports_of_one_file_at_once_are_one_import_and_one_refusal(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     outcomes = await asyncio.gather(*(import_items(engine, campaign, VERBS) for _ in range(2)), return_exceptions=True)
     assert sorted(str(getattr(outcome, "code", outcome)) for outcome in outcomes) == ["6", "id_taken"]
 
 
 async def test_a_long_file_is_reported_on_the_way(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     content = "id,text,more\n" + "".join(f"{k},verb number {k},{k / 7}\n" for k in range(20_000))
     reported: list[int] = []
     assert await import_items(engine, campaign, content, progress=reported.append) == 20_000
@@ -243,7 +243,7 @@ async def test_a_long_file_is_reported_on_the_way(engine):
 
 
 async def test_the_easl_programs_items_need_no_choice(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,sent\n1,obama is a legend\n2,cruz is correct\n")
     assert await value(engine, "SELECT string_agg(shown, '; ' ORDER BY number) FROM items") == (
         "obama is a legend; cruz is correct"
@@ -254,7 +254,7 @@ async def test_the_easl_programs_items_need_no_choice(engine):
 @pytest.mark.parametrize("law", ["easl", "ra"])
 async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
     content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
-    campaign = await launched(engine, content, priors=True, update_law=law, prior=[2.0, 3.0])
+    campaign = await create_launched_campaign(engine, content, priors=True, update_law=law, prior=[2.0, 3.0])
     assert campaign.status == "running"
     assert await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number") == [
         ([1.0, 1.0], 0),
@@ -264,19 +264,19 @@ async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
 
 
 async def test_a_prior_that_was_stored_and_is_not_possible_stops_the_launch(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, VERBS)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET prior = ARRAY[-1, 2] WHERE number = 3"))
     with pytest.raises(Conflict) as problem:
-        await lead(engine, campaign)
+        await apply_action(engine, campaign)
     assert problem.value.code == "impossible_prior"
     assert "item number 4" in problem.value.message
     assert await value(engine, "SELECT status FROM campaigns") == "draft"
 
 
 async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(engine):
-    campaign = await draft(engine, update_law="trueskill")
+    campaign = await create_draft(engine, update_law="trueskill")
     with pytest.raises(Invalid) as problem:
         await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     assert problem.value.code == "prior_of_another_law"
@@ -290,7 +290,7 @@ def to_law(name):
 
 
 async def test_two_edits_of_different_settings_at_once_both_stay(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
 
     async def edit(**changes):
         async with engine.begin() as connection:
@@ -302,7 +302,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
 
 
 async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, to_law("ra"))
@@ -339,7 +339,7 @@ async def test_a_demo_that_was_finished_stays_so(engine):
 
 
 async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     assert await import_items(engine, campaign, SENTENCES, "sentences.csv", shown="sentence") == 40
 
 

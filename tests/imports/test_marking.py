@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.annotation.hits.campaigns import value, values
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
 GOLD = {"item": "v1", "kind": "gold", "expected": "80", "tolerance": "10", "page": "1"}
@@ -18,7 +18,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS, priors=True)
     return campaign
 
@@ -57,29 +57,27 @@ async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, 
     assert not await value(engine, "SELECT has_checks FROM campaigns")
 
 
-@pytest.mark.parametrize(
-    ("said", "status", "words"),
-    [
+async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_nothing(
+    researcher, engine, campaign, subtests
+):
+    for said, status, words in (
         ({"expected": "400"}, 422, "400 is no possible score"),
         ({"expected": ""}, 422, "its expected answer in the column"),
         ({"kind": "silver"}, 422, "gold, attention or nothing"),
         ({"item": "v9"}, 404, "has no such item “v9”"),
-    ],
-)
-async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_nothing(
-    researcher, engine, campaign, *, said, status, words
-):
-    reply = await mark(researcher, campaign, **said)
-    assert reply.status_code == status
-    assert words in reply.text
-    assert 'name="tolerance" value="10"' in reply.text
-    assert len(await items_of(engine)) == 4
-    assert await value(engine, "SELECT count(*) FROM check_items") == 0
+    ):
+        with subtests.test(said=said, status=status, words=words):
+            reply = await mark(researcher, campaign, **said)
+            assert reply.status_code == status
+            assert words in reply.text
+            assert 'name="tolerance" value="10"' in reply.text
+            assert len(await items_of(engine)) == 4
+            assert await value(engine, "SELECT count(*) FROM check_items") == 0
 
 
 async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
     await mark(researcher, campaign)
-    await lead(engine, campaign)
+    await apply_action(engine, campaign)
     assert (await mark(researcher, campaign, item="v2")).status_code == 409
     address = f"/admin/campaigns/{campaign.slug}"
     assert (await researcher.post(f"{address}/items/unmark", data={"item": "v1"})).status_code == 409
@@ -88,17 +86,17 @@ async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
 
 
 async def test_marking_items_is_proposed_before_the_launch_alone(researcher, engine):
-    campaign = await draft(engine, checks_percent=10)
+    campaign = await create_draft(engine, checks_percent=10)
     await import_items(engine, campaign, "id,text\nv0,verb 0\nv1,verb 1\n")
     address = f"/admin/campaigns/{campaign.slug}"
     assert "Mark items as checks</a>" in (await researcher.get(f"{address}/launch/confirm")).text
-    await lead(engine, campaign, "launch")
+    await apply_action(engine, campaign, "launch")
     shared = (await researcher.get(f"{address}/share")).text
     assert "but there are no checks. <a" in shared
     assert "Mark items" not in shared
 
 
 async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
-    campaign = await draft(engine, selection="iterations")
+    campaign = await create_draft(engine, selection="iterations")
     await import_items(engine, campaign, ITEMS, priors=True)
     assert "choose streaming" in (await mark(researcher, campaign)).text

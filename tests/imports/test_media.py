@@ -6,7 +6,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, Refusal
 from tests.annotation.hits.campaigns import NOW, execute, value, values
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import SVG, packed, png, table, wav, with_files
 
 TWO = {"a.png": png(), "b.png": png(grey=10)}
@@ -30,9 +30,8 @@ async def test_items_come_with_the_files_that_they_name(engine):
     ]
 
 
-@pytest.mark.parametrize(
-    ("names", "files", "expected"),
-    [
+async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, subtests):
+    for names, files, expected in (
         (["a.png", "c.png"], TWO, ("media_unnamed", None, "b.png")),
         (["a.png", "b.png", "c.png"], TWO, ("media_missing", 4, "c.png")),
         (["a.png"], None, ("media_missing", 2, "a.png")),
@@ -41,15 +40,14 @@ async def test_items_come_with_the_files_that_they_name(engine):
         (["a.png", "https://e.org/b.png"], {"a.png": png()}, ("media_link_refused", 3, "https://e.org/b.png")),
         (["../a.png"], {"../a.png": png()}, ("media_name_unsafe", None, "../a.png")),
         (["x" * 100_001], None, ("cell_too_long", 2, None)),
-    ],
-)
-async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, names, files, expected):
-    campaign = await draft(engine, content="image")
-    assert await refused(engine, campaign, table(*names), files) == expected
+    ):
+        with subtests.test(names=names, files=files, expected=expected):
+            campaign = await create_draft(engine, content="image")
+            assert await refused(engine, campaign, table(*names), files) == expected
 
 
 async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at_once(engine):
-    campaign = await draft(engine, content="image")
+    campaign = await create_draft(engine, content="image")
     files = {name: png() for name in ("a.png", "left.png", "over.png")}
     with pytest.raises(Invalid) as problem:
         await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=packed(files))
@@ -66,19 +64,19 @@ async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at
 
 
 async def test_files_that_nobody_names_are_left_out_where_that_is_wished(engine):
-    campaign = await draft(engine, content="image")
+    campaign = await create_draft(engine, content="image")
     files = {"a.png": png(), "over.png": png(), "notes.txt": b"none"}
     assert await import_items(engine, campaign, table("a.png"), media=packed(files)._replace(skip_unnamed=True)) == 1
     assert await values(engine, "SELECT name FROM media") == [("a.png",)]
 
 
 async def test_a_zip_beside_plain_texts_is_refused(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     assert (await refused(engine, campaign, table("a.png"), {"a.png": png()}))[0] == "media_unnamed"
 
 
 async def test_files_are_added_with_more_items_and_go_with_those_that_are_replaced(engine):
-    campaign = await draft(engine, content="image")
+    campaign = await create_draft(engine, content="image")
     await import_items(engine, campaign, table("a.png"), media=packed({"a.png": png()}))
     await import_items(engine, campaign, "id,text\nx,b.png\ny,a.png\n", media=packed({"b.png": png()}))
     assert await refused(engine, campaign, "id,text\nz,a.png\n", {"a.png": png()}) == ("media_twice", None, "a.png")
@@ -87,7 +85,7 @@ async def test_files_are_added_with_more_items_and_go_with_those_that_are_replac
 
 
 async def test_files_may_stand_in_markdown_and_beside_the_items(engine):
-    campaign = await draft(engine, content="markdown", source_column="scan")
+    campaign = await create_draft(engine, content="markdown", source_column="scan")
     content = "id,text,scan\n1,![](a.png) words,b.png\n2,no file,b.png\n"
     assert await import_items(engine, campaign, content, media=packed(TWO)) == 2
     assert (await refused(engine, campaign, "id,text,scan\n3,x,other.png\n", None)) == ("media_missing", 2, "other.png")
@@ -97,7 +95,7 @@ async def test_files_may_stand_in_markdown_and_beside_the_items(engine):
 
 
 async def test_with_links_allowed_an_item_may_lie_elsewhere(engine):
-    campaign = await draft(engine, content="image", https_media=True)
+    campaign = await create_draft(engine, content="image", https_media=True)
     assert await import_items(engine, campaign, table("https://e.org/a.png")) == 1
     assert (await refused(engine, campaign, "id,text\n9,http://e.org/a.png\n", None))[0] == "media_link_refused"
 
@@ -110,14 +108,14 @@ async def test_with_links_allowed_an_item_may_lie_elsewhere(engine):
     ],
 )
 async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, settings, code):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, table("a", "b", "c", "d", "e"))
     async with engine.begin() as connection:
         await lifecycle.edit_settings(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as problem:
-        await lead(engine, campaign)
+        await apply_action(engine, campaign)
     assert problem.value.code == code
     assert await value(engine, "SELECT status FROM campaigns") == "draft"
 

@@ -10,7 +10,7 @@ from app.errors import Invalid
 from app.exports.registry import open_export
 from app.imports.responses_import import response_receipt_sentences
 from tests.annotation.hits.campaigns import value, values
-from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
 
 COLUMNS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
 MARKED = COLUMNS + "A1,W1,v0,v1,70,50,,on\nA2,W2,v2,v3,,50,on,on\nA3,W1,v1,v0,20,100,,\n"
@@ -23,7 +23,7 @@ async def exported(engine: AsyncEngine, slug: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
 async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engine, law):
-    campaign = await launched(engine, update_law=law)
+    campaign = await create_launched_campaign(engine, update_law=law)
     imported = await import_results(engine, campaign, MARKED)
     assert (imported.responses, imported.items, imported.not_applicable, imported.without_score) == (2, 2, 3, 1)
     assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
@@ -36,11 +36,11 @@ async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engi
         (0, 2),
         (1, 1),
     ]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_what_was_marked_is_kept_with_the_hit_also_when_all_of_it_was(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, MARKED)
     assert await values(engine, "SELECT items, not_applicable, closed_at IS NOT NULL FROM hits ORDER BY id") == [
         ([0, 1], [1], True),
@@ -50,7 +50,7 @@ async def test_what_was_marked_is_kept_with_the_hit_also_when_all_of_it_was(engi
 
 
 async def test_the_export_of_responses_has_a_row_without_a_score_for_it(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, MARKED)
     rows = await exported(engine, campaign.slug)
     assert [(row["item"], row["position"], row["score"], row["rank"], row["not_applicable"]) for row in rows] == [
@@ -65,19 +65,19 @@ async def test_the_export_of_responses_has_a_row_without_a_score_for_it(engine):
 
 
 async def test_a_score_beside_na_need_not_be_one(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, COLUMNS + "A1,W1,v0,v1,70,undefined,,on\n")
     assert await value(engine, "SELECT count(*) FROM responses") == 1
 
 
 @pytest.mark.parametrize(("cell", "marked"), [("on", 1), ("true", 1), ("TRUE", 1), ("off", 0), ("false", 0), ("", 0)])
 async def test_a_box_is_ticked_or_not(engine, cell, marked):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     assert (await import_results(engine, campaign, COLUMNS + f"A1,W1,v0,v1,70,30,,{cell}\n")).not_applicable == marked
 
 
 async def test_a_box_that_is_neither_is_refused_with_its_line(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     with pytest.raises(Invalid, match=r"Line 2: Answer\.na2 is “maybe”") as problem:
         await import_results(engine, campaign, COLUMNS + "A1,W1,v0,v1,70,30,,maybe\n")
     assert problem.value.code == "na_unknown"
@@ -85,7 +85,7 @@ async def test_a_box_that_is_neither_is_refused_with_its_line(engine):
 
 @pytest.mark.parametrize("column", ["Answer.skip1", "Answer.na3", "Answer.na1.on", "Answer.2_comment"])
 async def test_a_column_about_an_item_that_easel_does_not_understand_is_named(engine, column):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     content = f"Input.id1,Input.id2,Answer.range1,Answer.range2,{column}\nv0,v1,1,2,x\n"
     with pytest.raises(Invalid, match=column.replace(".", r"\.")) as problem:
         await import_results(engine, campaign, content)
@@ -94,7 +94,7 @@ async def test_a_column_about_an_item_that_easel_does_not_understand_is_named(en
 
 
 async def test_json_lines_may_name_a_box_where_it_is_ticked_and_no_column_that_is_not_understood(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     plain = '{"Input.id1": "v0", "Answer.range1": 5}\n'
     imported = await import_results(engine, campaign, plain + plain.replace("}", ', "Answer.na1": "on"}'), "r.jsonl")
     assert (imported.responses, imported.not_applicable) == (1, 1)
@@ -104,13 +104,13 @@ async def test_json_lines_may_name_a_box_where_it_is_ticked_and_no_column_that_i
 
 
 async def test_what_the_whole_hit_was_answered_is_no_item(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     content = "Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.comment\nv0,v1,1,2,nice\n"
     assert (await import_results(engine, campaign, content)).responses == 1
 
 
 async def test_a_person_is_told_how_many_were_marked(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     assert response_receipt_sentences(await import_results(engine, campaign, MARKED)) == [
         "Imported 2 responses on 2 items.",
         "Scores left out because their item was marked N/A: 3. The export of responses has these marks.",

@@ -9,7 +9,7 @@ from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
 from app.record.outputs import load_segments
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, submit, value, values
-from tests.campaigns.drafts import VERBS, draft, import_items, is_clean, lead
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items, replay_is_clean
 from tests.campaigns.test_routes import create
 from tests.media.files import SVG, packed, png, wav
 from tests.media.files import table as items_table
@@ -25,9 +25,9 @@ FILES = {
 
 async def of_speech(engine, **settings):
     """A launched campaign of three systems, of which two say the same."""
-    campaign = await draft(engine, content="audio", items_per_hit=3, **settings)
+    campaign = await create_draft(engine, content="audio", items_per_hit=3, **settings)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
-    return await lead(engine, campaign)
+    return await apply_action(engine, campaign)
 
 
 async def alike(engine, campaign):
@@ -54,16 +54,16 @@ async def test_outputs_of_the_same_bytes_are_the_same_whatever_they_are_called(e
     assert len(hit.items) == 2
     await submit(engine, me, hit)
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_markdown_is_the_same_where_words_and_images_are(engine):
-    campaign = await draft(engine, content="markdown", items_per_hit=2)
+    campaign = await create_draft(engine, content="markdown", items_per_hit=2)
     rows = {"ape": "Look: ![](a.png)", "bee": "Look: ![](b.png)", "cat": "See: ![](a.png)", "doe": "Look: ![](c.png)"}
     content = "system,segment,output\n" + "".join(f"{system},s,{text}\n" for system, text in rows.items())
     files = {"a.png": png(), "b.png": png(), "c.png": png(grey=3)}
     await import_items(engine, campaign, content, media=packed(files))
-    assert await alike(engine, await lead(engine, campaign)) == [[0, 0, 2, 3]]
+    assert await alike(engine, await apply_action(engine, campaign)) == [[0, 0, 2, 3]]
 
 
 async def test_a_system_that_joins_brings_its_files(engine):
@@ -74,12 +74,11 @@ async def test_a_system_that_joins_brings_its_files(engine):
     assert (refused.value.code, refused.value.details["line"]) == ("media_missing", 2)
     await import_items(engine, campaign, joining, media=packed({"doe/0.wav": wav(0.2)}))
     assert await alike(engine, campaign) == [[0, 0, 2, 2], [0, 0, 2, 2], [0, 0, 2, -1]]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
-@pytest.mark.parametrize(
-    ("rows", "files", "expected"),
-    [
+async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, subtests):
+    for rows, files, expected in (
         ("ape,s,a.wav,\nbee,s,b.wav,\n", {"a.wav": wav()}, ("media_missing", 3)),
         ("ape,s,a.wav,\n", {"a.wav": wav(), "b.wav": wav()}, ("media_unnamed", None)),
         ("ape,s,a.wav,\n", {"a.wav": png()}, ("media_wrong_kind", 2)),
@@ -87,36 +86,37 @@ async def test_a_system_that_joins_brings_its_files(engine):
         ("ape,s,a.wav,face.png\n", {"a.wav": wav()}, ("media_missing", 2)),
         ("ape,s,a.wav,\nbee,s,https://e.org/b.wav,\n", {"a.wav": wav()}, ("media_link_refused", 3)),
         ("ape,s,../a.wav,\n", {"../a.wav": wav()}, ("media_name_unsafe", None)),
-    ],
-)
-async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, rows, files, expected):
-    campaign = await draft(engine, content="audio")
-    with pytest.raises(Refusal) as refused:
-        await import_items(engine, campaign, HEADER + rows, media=packed(files))
-    assert (refused.value.code, refused.value.details.get("line")) == expected
-    stored = "SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM outputs) + (SELECT count(*) FROM media)"
-    assert await value(engine, stored) == 0
+    ):
+        with subtests.test(rows=rows, files=files, expected=expected):
+            campaign = await create_draft(engine, content="audio")
+            with pytest.raises(Refusal) as refused:
+                await import_items(engine, campaign, HEADER + rows, media=packed(files))
+            assert (refused.value.code, refused.value.details.get("line")) == expected
+            stored = (
+                "SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM outputs) + (SELECT count(*) FROM media)"
+            )
+            assert await value(engine, stored) == 0
 
 
 @pytest.mark.parametrize(
     ("settings", "code"), [({"content": "image"}, "media_wrong_kind"), ({"source_column": "x"}, "content_of_systems")]
 )
 async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine, settings, code):
-    campaign = await draft(engine, content="audio", items_per_hit=2)
+    campaign = await create_draft(engine, content="audio", items_per_hit=2)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     async with engine.begin() as connection:
         await lifecycle.edit_settings(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as refused:
-        await lead(engine, campaign)
+        await apply_action(engine, campaign)
     assert refused.value.code == code
     assert await value(engine, "SELECT count(*) FROM outputs WHERE digest IS NOT NULL") == 0
 
 
 @pytest.mark.parametrize("then", [VERBS, "system,segment,output\nape,s,a.wav\nbee,s,b.wav\n"])
 async def test_files_go_with_the_outputs_that_are_replaced(engine, then):
-    campaign = await draft(engine, content="audio")
+    campaign = await create_draft(engine, content="audio")
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     new = {"a.wav": wav(), "b.wav": wav()}
     content, files = (items_table(*new), new) if then == VERBS else (then, new)
@@ -128,15 +128,15 @@ async def test_outputs_of_a_copy_are_the_same_too(engine):
     campaign = await of_speech(engine)
     async with engine.begin() as connection:
         copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
-    assert await alike(engine, await lead(engine, copy)) == [[0, 0, 2]] * 3
+    assert await alike(engine, await apply_action(engine, copy)) == [[0, 0, 2]] * 3
 
 
 async def test_texts_may_stand_below_an_image(engine, client):
     """Captions: the source of a segment is what they are captions of."""
-    campaign = await draft(engine, items_per_hit=2)
+    campaign = await create_draft(engine, items_per_hit=2)
     content = HEADER + "ape,s,A dog,dog.png\nbee,s,A cat,dog.png\n"
     await import_items(engine, campaign, content, media=packed({"dog.png": png()}))
-    page = await client.post(f"/link/{(await lead(engine, campaign)).link_key}", follow_redirects=True)
+    page = await client.post(f"/link/{(await apply_action(engine, campaign)).link_key}", follow_redirects=True)
     assert page.text.count("<img src=") == 1
     assert "dog.png" not in page.text
 

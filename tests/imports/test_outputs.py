@@ -7,14 +7,14 @@ from app.errors import Conflict, Invalid, Refusal
 from app.imports import campaign_file_io
 from app.imports.campaign_zip import SentCampaign
 from tests.annotation.hits.campaigns import NOW, value, values
-from tests.annotation.hits.systems import of_systems, table
-from tests.campaigns.drafts import VERBS, draft, import_items, launched, lead
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
 
 HEADER = "system,segment,output,source,reference\n"
 
 
 async def test_items_are_the_systems_and_outputs_stand_by_segment(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     content = HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,\nape,s2,Bye,,\n"
     assert await import_items(engine, campaign, content) == 3
     assert await values(engine, "SELECT number, external_id, shown FROM items ORDER BY 1") == [
@@ -34,22 +34,22 @@ async def test_items_are_the_systems_and_outputs_stand_by_segment(engine):
 
 
 async def test_a_file_for_each_system_will_do(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     for system in ("ape", "bee"):
-        await import_items(engine, campaign, table((system,)))
-    await lead(engine, campaign)
+        await import_items(engine, campaign, outputs_table((system,)))
+    await apply_action(engine, campaign)
     assert await value(engine, "SELECT count(*) FROM outputs") == 12
 
 
 async def test_jsonl_will_do(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     rows = '{"system": "ape", "segment": 7, "output": "a"}\n{"system": "bee", "segment": 7, "output": "b"}\n'
     assert await import_items(engine, campaign, rows, "outputs.jsonl") == 2
     assert await value(engine, "SELECT external_id FROM segments") == "7"
 
 
 async def test_a_table_with_an_id_is_one_of_items(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,system,segment,output\n1,ape,s1,Hello\n", shown="output")
     assert await value(engine, "SELECT segment_count FROM campaigns") == 0
     assert await value(engine, "SELECT shown FROM items") == "Hello"
@@ -66,50 +66,51 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("code", REFUSED)
-async def test_a_mistake_is_named_with_its_line_and_nothing_is_imported(engine, code):
-    campaign = await draft(engine)
-    with pytest.raises(Invalid) as refused:
-        await import_items(engine, campaign, HEADER + REFUSED[code])
-    assert (refused.value.code, refused.value.details["line"]) == (code, 3)
-    assert await value(engine, "SELECT count(*) FROM items") == 0
+async def test_a_mistake_is_named_with_its_line_and_nothing_is_imported(engine, subtests):
+    for code, rows in REFUSED.items():
+        with subtests.test(code=code):
+            campaign = await create_draft(engine)
+            with pytest.raises(Invalid) as refused:
+                await import_items(engine, campaign, HEADER + rows)
+            assert (refused.value.code, refused.value.details["line"]) == (code, 3)
+            assert await value(engine, "SELECT count(*) FROM items") == 0
 
 
 async def test_other_columns_are_refused(engine):
     with pytest.raises(Invalid, match="mood") as refused:
-        await import_items(engine, await draft(engine), "system,segment,output,mood\nape,s1,a,good\n")
+        await import_items(engine, await create_draft(engine), "system,segment,output,mood\nape,s1,a,good\n")
     assert refused.value.code == "column_unknown"
 
 
 async def test_a_header_alone_is_refused(engine):
     with pytest.raises(Invalid) as refused:
-        await import_items(engine, await draft(engine), HEADER)
+        await import_items(engine, await create_draft(engine), HEADER)
     assert refused.value.code == "file_empty"
 
 
 async def test_an_output_that_is_there_is_refused(engine):
-    campaign = await draft(engine)
-    await import_items(engine, campaign, table())
+    campaign = await create_draft(engine)
+    await import_items(engine, campaign, outputs_table())
     with pytest.raises(Invalid, match="in the campaign already") as refused:
-        await import_items(engine, campaign, table(("ape",), segments=1))
+        await import_items(engine, campaign, outputs_table(("ape",), segments=1))
     assert refused.value.code == "output_twice"
 
 
-@pytest.mark.parametrize(("first", "then"), [(VERBS, table()), (table(), VERBS)])
+@pytest.mark.parametrize(("first", "then"), [(VERBS, outputs_table()), (outputs_table(), VERBS)])
 async def test_items_and_systems_do_not_mix(engine, first, then):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, first)
     with pytest.raises(Conflict) as refused:
         await import_items(engine, campaign, then)
     assert refused.value.code == "kinds_mixed"
     assert await import_items(engine, campaign, then, replace=True)
-    await lead(engine, campaign)
+    await apply_action(engine, campaign)
 
 
 async def test_items_do_not_join_systems_that_run_nor_the_other_way_round(engine):
     for campaign, content, code in (
-        (await launched(engine), table(), "not_a_draft"),
-        (await of_systems(engine), VERBS, "kinds_mixed"),
+        (await create_launched_campaign(engine), outputs_table(), "not_a_draft"),
+        (await create_campaign_of_systems(engine), VERBS, "kinds_mixed"),
     ):
         with pytest.raises(Conflict) as refused:
             await import_items(engine, campaign, content)
@@ -117,10 +118,10 @@ async def test_items_do_not_join_systems_that_run_nor_the_other_way_round(engine
 
 
 async def test_nothing_joins_what_is_finished(engine):
-    campaign = await of_systems(engine)
-    await lead(engine, campaign, "finish")
+    campaign = await create_campaign_of_systems(engine)
+    await apply_action(engine, campaign, "finish")
     with pytest.raises(Conflict) as refused:
-        await import_items(engine, campaign, table(("elk",)))
+        await import_items(engine, campaign, outputs_table(("elk",)))
     assert refused.value.code == "not_a_draft"
 
 
@@ -131,32 +132,32 @@ SAME = "system,segment,output\nape,s1,a\nbee,s1,b\ncat,s2,c\ndoe,s2,c\n"
 @pytest.mark.parametrize(
     ("code", "content", "settings"),
     [
-        ("one_system", table(("ape",)), {}),
+        ("one_system", outputs_table(("ape",)), {}),
         ("too_few_common_segments", UNLIKE, {}),
         ("too_few_common_segments", SAME, {"design": "pairwise"}),
-        ("iterations_of_systems", table(), {"selection": "iterations"}),
-        ("implied_of_systems", table(), {"design": "pairwise", "implied_asked_percent": 10}),
-        ("content_of_systems", table(), {"source_column": "source"}),
-        ("baseline_unknown", table(), {"design": "baseline", "design_settings": {"baseline": "elk"}}),
+        ("iterations_of_systems", outputs_table(), {"selection": "iterations"}),
+        ("implied_of_systems", outputs_table(), {"design": "pairwise", "implied_asked_percent": 10}),
+        ("content_of_systems", outputs_table(), {"source_column": "source"}),
+        ("baseline_unknown", outputs_table(), {"design": "baseline", "design_settings": {"baseline": "elk"}}),
     ],
 )
 async def test_what_nobody_could_be_asked_is_not_launched(engine, code, content, settings):
-    campaign = await draft(engine, **settings)
+    campaign = await create_draft(engine, **settings)
     await import_items(engine, campaign, content)
     with pytest.raises(Refusal) as refused:
-        await lead(engine, campaign)
+        await apply_action(engine, campaign)
     assert refused.value.code == code
 
 
 async def test_a_system_that_could_not_be_asked_about_does_not_join(engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     with pytest.raises(Refusal) as refused:
         await import_items(engine, campaign, "system,segment,output\nyak,alone,y\n")
     assert refused.value.code == "too_few_common_segments"
 
 
 async def test_a_copy_has_the_outputs(engine):
-    campaign = await of_systems(engine, table(above=True))
+    campaign = await create_campaign_of_systems(engine, outputs_table(above=True))
     async with engine.begin() as connection:
         copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     for rows in ("SELECT segment, item, shown FROM outputs", "SELECT external_id, source, reference FROM segments"):
@@ -165,11 +166,11 @@ async def test_a_copy_has_the_outputs(engine):
             for id_ in (campaign.id, copy.id)
         ]
         assert here == there
-    await lead(engine, copy)
+    await apply_action(engine, copy)
 
 
 async def test_a_campaign_file_has_the_outputs(engine):
-    campaign = await draft(engine, items_per_hit=2)
+    campaign = await create_draft(engine, items_per_hit=2)
     await import_items(engine, campaign, HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,Hi\nape,s2,Bye,,\n")
     async with engine.begin() as connection:
         file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=True)

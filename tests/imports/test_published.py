@@ -20,18 +20,20 @@ from app.inference.preferences import transitivity
 from app.inference.systems import graded_response
 from examples import published
 from tests.annotation.hits.campaigns import value, values
-from tests.campaigns.drafts import import_results, is_clean, launched
+from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
 
 SCRIPT = Path(published.__file__)
 
 
 async def imported(engine: AsyncEngine, campaign: published.Campaign) -> Campaign:
     """A campaign with these items and responses."""
-    row = await launched(engine, published.as_csv(campaign.columns, campaign.items), **campaign.settings)
+    row = await create_launched_campaign(
+        engine, published.as_csv(campaign.columns, campaign.items), **campaign.settings
+    )
     done = await import_results(engine, row, published.as_csv(published.NEEDED, campaign.responses))
     hits = {(hit, annotator) for hit, annotator, *_ in campaign.responses}
     assert (done.responses, done.known) == (len(hits), 0)
-    assert await is_clean(engine, row.slug)
+    assert await replay_is_clean(engine, row.slug)
     return row
 
 
@@ -133,6 +135,7 @@ async def test_systems_are_graded_against_their_baseline_as_their_judgments_say(
     assert [found[name] for name in systems] == pytest.approx(expected.score.tolist(), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", published.MADE)
 def test_the_script_writes_what_the_commands_that_it_says_read(tmp_path, name):
     said = subprocess.run(

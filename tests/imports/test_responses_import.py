@@ -17,7 +17,14 @@ from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export
 from app.imports import imported_hits, responses_import
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, submit, value, values
-from tests.campaigns.drafts import draft, import_items, import_results, is_clean, launched, lead
+from tests.campaigns.drafts import (
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_items,
+    import_results,
+    replay_is_clean,
+)
 
 HEADER = "HITId,AssignmentId,WorkerId,AcceptTime,SubmitTime,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
 LONG = "".join(random.Random(2018).choices("0123456789abcdef", k=9000))  # more than an index holds, compressed
@@ -69,7 +76,7 @@ async def exported(engine: AsyncEngine, slug: str, what: str) -> list[dict[str, 
 async def test_alpha_and_beta_are_those_of_the_easl_program_over_chained_iterations(engine, n):
     rng = random.Random(n)
     ids = [str(k) for k in range(1, 31)]
-    campaign = await launched(
+    campaign = await create_launched_campaign(
         engine,
         "id,sent,alpha,beta,mode,var\n" + "".join(f"{k},sentence {k},1,1,0.5,0.0833\n" for k in ids),
         priors=True,
@@ -90,7 +97,7 @@ async def test_alpha_and_beta_are_those_of_the_easl_program_over_chained_iterati
             assert float(row["var"]) == pytest.approx(
                 alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1)), abs=1e-12
             )
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine):
@@ -98,10 +105,10 @@ async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine
     rng = random.Random(3)
     ids = [str(k) for k in range(1, 11)]
     first, second = (result_file(rng, ids, 5, 6, iteration) for iteration in range(2))
-    whole = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), name="Whole")
+    whole = await create_launched_campaign(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), name="Whole")
     await import_results(engine, whole, first)
     model = "".join([piece async for piece in (await open_export(engine, whole.slug, "easl")).chunks])
-    part = await launched(engine, model, priors=True, name="Part")
+    part = await create_launched_campaign(engine, model, priors=True, name="Part")
     for campaign in (whole, part):
         await import_results(engine, campaign, second)
     columns = ("id", "sent", "alpha", "beta", "mode", "var")
@@ -113,14 +120,16 @@ async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine
 @pytest.mark.parametrize("law", ["ra", "trueskill"])
 async def test_the_other_laws_take_results_too_and_replay_cleanly(engine, law):
     ids = [str(k) for k in range(1, 11)]
-    campaign = await launched(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), update_law=law)
+    campaign = await create_launched_campaign(
+        engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), update_law=law
+    )
     await import_results(engine, campaign, result_file(random.Random(1), ids, 5, 12, 0))
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     assert await value(engine, "SELECT count(DISTINCT state) > 1 FROM current_posteriors")
 
 
 async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     imported = await import_results(engine, campaign, TWO)
     assert (imported.responses, imported.items, imported.over_wanted, imported.finished) == (2, 3, 0, False)
     accepted, submitted = (datetime(2018, 4, 10, 19, minute, 5, tzinfo=UTC) for minute in (4, 5))
@@ -144,7 +153,7 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
 
 
 async def test_a_worker_who_is_known_keeps_their_pseudonym(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\n")
     before = await value(engine, "SELECT pseudonym FROM annotators")
     await import_results(engine, campaign, HEADER + "H1,A2,W1,,,v0,v1,70,30\n")
@@ -152,7 +161,7 @@ async def test_a_worker_who_is_known_keeps_their_pseudonym(engine):
 
 
 async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     bare = "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\nv0,1,v1,2\n"
     done = await import_results(engine, campaign, bare)
     assert any(
@@ -165,12 +174,12 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
 
 
 async def test_minus_zero_in_a_result_is_zero(engine):
-    await import_results(engine, await launched(engine), HEADER + "H1,A1,W1,,,v0,v1,-0,30\n")
+    await import_results(engine, await create_launched_campaign(engine), HEADER + "H1,A1,W1,,,v0,v1,-0,30\n")
     assert await value(engine, "SELECT values::text FROM responses") == "{0,30}"
 
 
 async def test_the_same_assignment_is_never_counted_twice(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     with pytest.raises(Conflict, match="already") as problem:
         await import_results(engine, campaign, TWO)
@@ -180,7 +189,7 @@ async def test_the_same_assignment_is_never_counted_twice(engine):
 
 
 async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_its_line(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     for other in ("v3,v0,0,99", "v0,v3,0,100", "v3,v1,0,100"):
         with pytest.raises(Conflict, match="Line 3: the assignment A2") as problem:
@@ -191,7 +200,7 @@ async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_i
 
 @pytest.mark.parametrize("stays", ["arrived", "at work", "gave up"])
 async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_words_that_say_so(engine, stays):
-    campaign = await launched(engine, items_per_hit=2)
+    campaign = await create_launched_campaign(engine, items_per_hit=2)
     them = await annotator(engine, campaign, "W2", "mturk", assignment="A2")
     if stays != "arrived":
         await hit_of(engine, them)
@@ -204,7 +213,7 @@ async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_wor
 
 
 async def test_a_file_that_has_grown_adds_its_new_rows(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     imported = await import_results(engine, campaign, TWO + "H9,A9,W1,,,v0,v1,70,30\n")
     assert (imported.responses, imported.known) == (1, 2)
@@ -220,34 +229,36 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
     def power_cut(rows: int) -> None:
         raise ZeroDivisionError(rows)
 
-    whole, broken = [await launched(engine, content, name=name, update_law=law) for name in ("Whole", "Broken")]
+    whole, broken = [
+        await create_launched_campaign(engine, content, name=name, update_law=law) for name in ("Whole", "Broken")
+    ]
     await import_results(engine, whole, results)
     with pytest.raises(ZeroDivisionError):
         await import_results(engine, broken, results, progress=power_cut)
     stored = await value(engine, "SELECT count(*) FROM responses WHERE campaign_id = :id", id=broken.id)
     assert 0 < stored < 120
-    assert await is_clean(engine, broken.slug)
+    assert await replay_is_clean(engine, broken.slug)
     again = await import_results(engine, broken, results)
     assert (again.responses, again.known) == (120 - stored, stored)
     posteriors = (
         "SELECT number, state, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY 1"
     )
     assert await values(engine, posteriors, id=broken.id) == await values(engine, posteriors, id=whole.id)
-    assert await is_clean(engine, broken.slug)
+    assert await replay_is_clean(engine, broken.slug)
 
 
 @FORMATS
 async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engine, written):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     results = written(result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0))
     done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
     assert sum(imported.responses for imported in done) == 60
     assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 120
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_of_two_imports_that_contradict_each_other_one_is_refused_where_they_do(engine):
-    campaign = await launched(engine)
+    campaign = await create_launched_campaign(engine)
     rows = [f"A{k},W1,v0,v1,{k},30\n" for k in range(60)]
     head = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\n"
     other = head + "".join(row.replace(",30", ",31") for row in reversed(rows))
@@ -257,12 +268,12 @@ async def test_of_two_imports_that_contradict_each_other_one_is_refused_where_th
     assert refused
     assert {one.code for one in refused} == {"assignment_known"}
     assert all("Another import" in one.message or "Nothing was imported" in one.message for one in refused)
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_annotators_answer_between_the_rows_of_an_import(engine):
     """Of a file that takes several transactions, later rows come after the answer of somebody who was at work."""
-    campaign = await launched(engine, judgments_per_item=1000)
+    campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     results = result_file(random.Random(6), [f"v{k}" for k in range(6)], 2, 60, 0)
     assignment = await annotator(engine, campaign)
     hit = await hit_of(engine, assignment)
@@ -277,12 +288,14 @@ async def test_annotators_answer_between_the_rows_of_an_import(engine):
     sources = [source for (source,) in await values(engine, "SELECT source FROM responses ORDER BY seq")]
     assert "import" in sources[: sources.index("api")]
     assert "import" in sources[sources.index("api") :]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_under_easl_aware(engine):
     """So neither a row of an import nor an answer costs more the more judgments its items have."""
-    campaign = await launched(engine, "id,text\nv0,a\nv1,b\n", update_law="easl-aware", judgments_per_item=1000)
+    campaign = await create_launched_campaign(
+        engine, "id,text\nv0,a\nv1,b\n", update_law="easl-aware", judgments_per_item=1000
+    )
     parts = "SELECT state, octet_length(since) FROM states WHERE kind = 'item' ORDER BY number"
     await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 201, 0))
     before = await values(engine, parts)
@@ -291,7 +304,7 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
     assignment = await annotator(engine, campaign)
     await submit(engine, assignment, await hit_of(engine, assignment))
     assert await values(engine, parts) == [(state, since + 32) for state, since in before]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 @FORMATS
@@ -299,8 +312,8 @@ async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, mon
     """Others' requests have their turn between two steps. Counted are calls of functions, whatever time they take."""
     monkeypatch.setattr(imported_hits, "IDS_PER_LOOKUP", 20)
     monkeypatch.setattr(responses_import, "MAX_HITS_PER_TRANSACTION", 20)
-    campaign = await launched(engine)
-    await lead(engine, campaign, "pause")
+    campaign = await create_launched_campaign(engine)
+    await apply_action(engine, campaign, "pause")
     rows = 1_000
     results = written(result_file(random.Random(8), [f"v{k}" for k in range(6)], 2, rows, 0))
     calls = [0, 0]  # in this step, and the most in one
@@ -325,7 +338,7 @@ async def test_no_step_of_the_event_loop_goes_through_the_whole_file(engine, mon
 
 
 async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_closes(engine):
-    campaign = await launched(engine, "id,text\nv0,a\nv1,b\n", judgments_per_item=1)
+    campaign = await create_launched_campaign(engine, "id,text\nv0,a\nv1,b\n", judgments_per_item=1)
     imported = await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\nH1,A2,W2,,,v0,v1,7,3\n")
     assert (imported.over_wanted, imported.finished) == (2, True)
     assert await values(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
@@ -333,9 +346,8 @@ async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_clo
     assert (again.over_wanted, again.finished) == (2, False)
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line"),
-    [
+async def test_one_wrong_row_and_nothing_is_imported(engine, subtests):
+    for content, code, line in (
         ("", "file_empty", None),
         (HEADER, "file_empty", None),
         ("Input.id1,Answer.range2\nv0,1\n", "result_columns", None),
@@ -356,20 +368,19 @@ async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_clo
         (HEADER + f"H1,{LONG},W1,,,v0,v1,70,30\n", "id_too_long", 2),
         (HEADER + f"H1,A1,W1,,,v0,v1,70,30\nH1,A2,{LONG},,,v0,v1,70,30\n", "id_too_long", 3),
         ('{"Input.id1": "v0", "Answer.range1": 5}\n{"Answer.range1": 5}\n', "item_missing", 2),
-    ],
-)
-async def test_one_wrong_row_and_nothing_is_imported(engine, content, code, line):
-    campaign = await launched(engine)
-    with pytest.raises(Refusal) as problem:
-        await import_results(engine, campaign, content)
-    assert (problem.value.code, problem.value.details.get("line")) == (code, line)
-    for table in ("responses", "hits", "assignments", "annotators"):
-        assert await value(engine, f"SELECT count(*) FROM {table}") == 0
-    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 0
+    ):
+        with subtests.test(content=content, code=code, line=line):
+            campaign = await create_launched_campaign(engine)
+            with pytest.raises(Refusal) as problem:
+                await import_results(engine, campaign, content)
+            assert (problem.value.code, problem.value.details.get("line")) == (code, line)
+            for table in ("responses", "hits", "assignments", "annotators"):
+                assert await value(engine, f"SELECT count(*) FROM {table}") == 0
+            assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 0
 
 
 async def test_a_draft_takes_no_results(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\nv0,a\nv1,b\n")
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, TWO)
@@ -377,14 +388,14 @@ async def test_a_draft_takes_no_results(engine):
 
 
 async def test_a_paused_campaign_takes_results_and_stays_paused(engine):
-    campaign = await launched(engine)
-    await lead(engine, campaign, "pause")
+    campaign = await create_launched_campaign(engine)
+    await apply_action(engine, campaign, "pause")
     await import_results(engine, campaign, TWO)
     assert await value(engine, "SELECT status FROM campaigns") == "paused"
 
 
 async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, campaign.slug)
     with pytest.raises(NotFound):
@@ -405,6 +416,7 @@ def test_mturks_times_are_read_with_their_zone(cell, hour):
     assert moment.astimezone(UTC).hour == hour
 
 
-@pytest.mark.parametrize("cell", ["", "yesterday", "Tue Apr 99 12:04:05 PDT 2018", "Tue Apr 10 12:04:05 CEST 2018"])
-def test_a_time_that_cannot_be_read_is_no_time(cell):
-    assert parse_mturk_time(cell) is None
+def test_a_time_that_cannot_be_read_is_no_time(subtests):
+    for cell in ("", "yesterday", "Tue Apr 99 12:04:05 PDT 2018", "Tue Apr 10 12:04:05 CEST 2018"):
+        with subtests.test(cell=cell):
+            assert parse_mturk_time(cell) is None

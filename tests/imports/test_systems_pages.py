@@ -1,10 +1,10 @@
 """Pages about campaigns of systems."""
 
 from tests.annotation.hits.campaigns import annotator, hit_of, submit
-from tests.annotation.hits.systems import of_systems, table
-from tests.campaigns.test_routes import create, told, upload
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
+from tests.campaigns.test_routes import create, error_message, upload
 
-CSV = table(above=True)
+CSV = outputs_table(above=True)
 
 
 async def test_a_table_of_systems_is_told_before_it_is_imported(researcher):
@@ -32,7 +32,7 @@ async def test_systems_are_imported_from_the_page_and_shown_by_segment(researche
 
 
 async def test_the_mean_of_each_system_stands_by_segment(researcher, engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit, scores=[12.0, 88.0])
@@ -46,14 +46,14 @@ async def test_the_mean_of_each_system_stands_by_segment(researcher, engine):
 
 
 async def test_a_system_joins_from_the_page(researcher, engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     address = f"/admin/campaigns/{campaign.slug}"
     assert "Add a system" in (await researcher.get(f"{address}/items")).text
     await annotator(engine, campaign)
     assert (await researcher.get(address)).status_code == 200  # so that this process follows the campaign
-    done = await upload(researcher, address, table(("elk",)), shown="")
+    done = await upload(researcher, address, outputs_table(("elk",)), shown="")
     assert done.headers["location"] == f"{address}/items?done=imported"
     page = (await researcher.get(address)).text
     assert "elk" in page
     assert "0 of 50" in page
-    assert "already" in told(await upload(researcher, address, table(("elk",)), shown=""))
+    assert "already" in error_message(await upload(researcher, address, outputs_table(("elk",)), shown=""))

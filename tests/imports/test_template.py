@@ -1,4 +1,4 @@
-"""What annotators see of a row."""
+"""Texts that annotators see of a row."""
 
 import pytest
 
@@ -9,9 +9,8 @@ COLUMNS = ("id", "premise", "hypothesis", "a.b")
 ROW = {"id": "1", "premise": "A man sleeps", "hypothesis": "Someone sleeps", "a.b": "x"}
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
+def test_the_shown_column_is_guessed_only_when_it_is_plain(subtests):
+    for columns, expected in (
         (("id", "sent"), "sent"),
         (("id", "sent", "alpha", "beta", "mode", "var"), "sent"),
         (("id", "note", "sentence", "text"), "text"),
@@ -19,10 +18,9 @@ ROW = {"id": "1", "premise": "A man sleeps", "hypothesis": "Someone sleeps", "a.
         (("id", "verb", "alpha", "beta", "mu", "sigma"), "verb"),
         (("id", "verb", "frequency"), None),
         (("id",), None),
-    ],
-)
-def test_the_shown_column_is_guessed_only_when_it_is_plain(columns, expected):
-    assert find_obvious_shown_column(columns) == expected
+    ):
+        with subtests.test(columns=columns, expected=expected):
+            assert find_obvious_shown_column(columns) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,9 +49,8 @@ def test_numbers_and_lists_are_shown_as_they_are_written():
     assert build_item_text_maker(("id", "n"), "n", None)({"n": ["ä", 1]}) == '["ä", 1]'
 
 
-@pytest.mark.parametrize(
-    ("column", "template", "code"),
-    [
+def test_what_cannot_be_shown_is_refused(subtests):
+    for column, template, code in (
         (None, None, "shown_not_chosen"),
         ("premise", "{premise}", "shown_not_chosen"),
         ("verb", None, "column_unknown"),
@@ -68,12 +65,11 @@ def test_numbers_and_lists_are_shown_as_they_are_written():
         (None, "premise}", "template_invalid"),
         (None, "{} premise", "template_invalid"),
         (None, "the same for all", "template_invalid"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(column, template, code):
-    with pytest.raises(Invalid) as problem:
-        build_item_text_maker(COLUMNS, column, template)
-    assert problem.value.code == code
+    ):
+        with subtests.test(column=column, template=template, code=code):
+            with pytest.raises(Invalid) as problem:
+                build_item_text_maker(COLUMNS, column, template)
+            assert problem.value.code == code
 
 
 CHAT = {
@@ -86,9 +82,8 @@ CHAT = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
+def test_a_path_leads_to_a_value_within_a_column(subtests):
+    for path, expected in (
         ("messages[0].content", "What is 2+2?"),
         ("messages[-1].content", "It is 4.\nReally."),
         ("meta.model.name", "m1"),
@@ -98,11 +93,10 @@ CHAT = {
         ("messages[0][0]", ""),
         ("id.upper", ""),
         ("id[0]", ""),
-    ],
-)
-def test_a_path_leads_to_a_value_within_a_column(path, expected):
-    assert build_item_text_maker([*CHAT], path, None)(CHAT) == expected
-    assert build_item_text_maker([*CHAT], None, f"{{{path}}}")(CHAT) == expected
+    ):
+        with subtests.test(path=path, expected=expected):
+            assert build_item_text_maker([*CHAT], path, None)(CHAT) == expected
+            assert build_item_text_maker([*CHAT], None, f"{{{path}}}")(CHAT) == expected
 
 
 def test_a_template_goes_over_values_within_columns():
@@ -130,18 +124,16 @@ def test_a_path_that_some_row_has_is_none_to_be_refused():
     shown.refuse_paths_never_found()
 
 
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
+def test_messages_of_a_chat_stand_one_below_the_other(subtests):
+    for messages, expected in (
         (CHAT["messages"], "user: What is 2+2?\n\nassistant: It is 4.\nReally."),
         ([{"from": "human", "value": "Hi"}], "human: Hi"),
         ([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], "user: a\nb"),
         ([{"role": "user"}], '[{"role": "user"}]'),
         ([], "[]"),
-    ],
-)
-def test_messages_of_a_chat_stand_one_below_the_other(messages, expected):
-    assert build_item_text_maker(["messages"], "messages", None)({"messages": messages}) == expected
+    ):
+        with subtests.test(messages=messages, expected=expected):
+            assert build_item_text_maker(["messages"], "messages", None)({"messages": messages}) == expected
 
 
 def test_a_template_over_cells_that_look_empty_shows_nothing():

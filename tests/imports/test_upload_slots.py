@@ -1,4 +1,4 @@
-"""What large and packed uploads may cost: disk, and a slot of few, but no memory."""
+"""Large and packed uploads cost disk, and one of few slots, but no memory."""
 
 import asyncio
 import io
@@ -12,7 +12,7 @@ from app.imports import campaign_zip, items, upload_slots
 from app.imports.upload_slots import UploadSlots
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW
-from tests.campaigns.drafts import draft
+from tests.campaigns.drafts import create_draft
 from tests.media.files import zipped
 
 START = b"name: Words\nquestion: How?\nitems:\n  file: words.csv\n  shown: text\n"
@@ -55,29 +55,26 @@ def test_long_rows_are_stored_in_smaller_batches():
     assert len(first) + len([*left]) == 100
 
 
-@pytest.mark.parametrize(
-    ("content", "waits"),
-    [
+async def test_large_and_packed_files_wait_for_a_slot(subtests):
+    for content, waits in (
         (b"id,text\n1,a\n", False),
         (b"", False),
         (b"PK\x03\x04 a zip", True),
         (b"\x1f\x8b gzip", True),
         (b"x" * (upload_slots.MAX_SMALL_UPLOAD_BYTES + 1), True),
-    ],
-    ids=["small table", "empty", "zip", "gzip", "large"],
-)
-async def test_large_and_packed_files_wait_for_a_slot(content, waits):
-    slots, file = UploadSlots(1, wait_seconds=0.01), io.BytesIO(content)
-    async with slots.hold_slot(io.BytesIO(b"PK")):
-        if waits:
-            with pytest.raises(Busy) as refusal:
-                await slots.hold_slot(file).__aenter__()
-            assert (refusal.value.status, refusal.value.code) == (503, "uploads_busy")
-        else:
-            async with slots.hold_slot(file):
-                pass
-    async with slots.hold_slot(file):  # free again
-        assert file.tell() == 0
+    ):
+        with subtests.test(content=content, waits=waits):
+            slots, file = UploadSlots(1, wait_seconds=0.01), io.BytesIO(content)
+            async with slots.hold_slot(io.BytesIO(b"PK")):
+                if waits:
+                    with pytest.raises(Busy) as refusal:
+                        await slots.hold_slot(file).__aenter__()
+                    assert (refusal.value.status, refusal.value.code) == (503, "uploads_busy")
+                else:
+                    async with slots.hold_slot(file):
+                        pass
+            async with slots.hold_slot(file):  # free again
+                assert file.tell() == 0
 
 
 async def test_no_more_are_read_at_once_than_there_are_slots():
@@ -129,7 +126,7 @@ def requests_with(file, campaign):
 
 
 async def test_every_address_that_takes_a_file_says_when_the_server_is_busy_with_others(app, researcher, bearer):
-    campaign = await draft(app.state.database)
+    campaign = await create_draft(app.state.database)
     app.state.upload_slots = UploadSlots(1, wait_seconds=0.01)
     async with app.state.upload_slots.hold_slot(io.BytesIO(b"PK")):
         for address, sent in requests_with(zipped({"campaign.yaml": START}), campaign).items():

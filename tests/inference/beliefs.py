@@ -1,4 +1,4 @@
-"""What a law believes of items that all begin alike, and what it has kept between HITs, as text."""
+"""Beliefs of a law about items that all begin alike, in memory and stored as text between HITs."""
 
 import json
 from typing import Any
@@ -28,23 +28,26 @@ from app.inference.online.state_queries import (
 )
 
 
-def begun(law: Law, items: int, parameters: LawParameters | None = None, kept: LawState | None = None) -> LawBeliefs:
-    """Before the first HIT, from the law's own prior."""
+def initial_beliefs(
+    law: Law, items: int, parameters: LawParameters | None = None, law_state: LawState | None = None
+) -> LawBeliefs:
+    """Return the beliefs before the first HIT, from the law's own prior."""
     return law.initial_beliefs(
-        [np.full(items, number) for number in law.family.default_prior], parameters or LawParameters(), kept
+        [np.full(items, number) for number in law.family.default_prior], parameters or LawParameters(), law_state
     )
 
 
-def replayed(law: Law, items: int, hits: list[AnsweredHit], parameters: LawParameters | None = None) -> Array:
-    """The posteriors after these HITs, (numbers, items)."""
-    beliefs = begun(law, items, parameters)
+def posteriors_after(law: Law, items: int, hits: list[AnsweredHit], parameters: LawParameters | None = None) -> Array:
+    """Return the posteriors after these HITs, (numbers, items)."""
+    beliefs = initial_beliefs(law, items, parameters)
     beliefs.apply_hits(hits)
     return beliefs.state
 
 
-class Stored:
-    """A campaign as a server keeps it: nothing but text from one HIT to the next, in rows, and each question of its law
-    answered from the rows that it asks for. asked: the questions of the last HIT.
+class StoredCampaign:
+    """A campaign as a server keeps it: rows of text between HITs, from which each query of its law is answered.
+
+    `queries` are those of the last HIT.
     """
 
     def __init__(self, law: Law, beliefs: LawBeliefs, parameters: LawParameters | None = None) -> None:
@@ -53,36 +56,39 @@ class Stored:
         self.posteriors = [json.dumps(prior) for prior in self.priors]
         self.campaign = json.dumps(beliefs.to_law_state().campaign)
         self.annotators: dict[int, str] = {}
-        self.short: dict[int, str] = {}  # of items
-        self.long: dict[int, str] = {}
-        self.asked: list[StateQuery] = []
+        self.item_heads: dict[int, str] = {}
+        self.item_tails: dict[int, str] = {}
+        self.queries: list[StateQuery] = []
 
     @property
     def state(self) -> list[list[float]]:
         """The posteriors' numbers, a list for each."""
         return [list(column) for column in zip(*map(json.loads, self.posteriors), strict=True)]
 
-    def kept(self) -> dict[str, Any]:
-        """What the law keeps besides posteriors."""
+    def law_state(self) -> dict[str, Any]:
+        """Return the law's state besides posteriors."""
         annotators = {str(number): json.loads(state) for number, state in self.annotators.items()}
-        items = {str(number): [json.loads(self.short[number]), json.loads(self.long[number])] for number in self.short}
+        items = {
+            str(number): [json.loads(self.item_heads[number]), json.loads(self.item_tails[number])]
+            for number in self.item_heads
+        }
         return {"campaign": json.loads(self.campaign), "annotators": annotators, "items": items}
 
-    def take(self, hit: AnsweredHit) -> HitChange:
-        self.asked = []
-        change = run_law(self.law.step_hit(hit, self.parameters), self.answer)
+    def apply_hit(self, hit: AnsweredHit) -> HitChange:
+        self.queries = []
+        change = run_law(self.law.step_hit(hit, self.parameters), self.answer_query)
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
             self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.law_state.items.items():
-            self.short[number] = json.dumps(list(short))
-            self.long[number] = self.long.get(number, "[]") if long is None else json.dumps(long.tolist())
+            self.item_heads[number] = json.dumps(list(short))
+            self.item_tails[number] = self.item_tails.get(number, "[]") if long is None else json.dumps(long.tolist())
         self.annotators |= {number: json.dumps(state) for number, state in change.law_state.annotators.items()}
         self.campaign = json.dumps(change.law_state.campaign)
         return change
 
-    def answer(self, ask: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
-        self.asked.append(ask)
-        match ask:
+    def answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
+        self.queries.append(query)
+        match query:
             case ReadPosteriors(numbers):
                 return tuple(map(list, zip(*(json.loads(self.posteriors[number]) for number in numbers), strict=True)))
             case ReadPriors(numbers):
@@ -92,22 +98,26 @@ class Stored:
             case ReadAnnotatorStates(numbers):
                 return {number: json.loads(self.annotators[number]) for number in numbers if number in self.annotators}
             case ReadItemHeads(numbers):
-                return {number: self.of_item(number) for number in numbers if number in self.short}
+                return {number: self.head_and_tail_length(number) for number in numbers if number in self.item_heads}
             case ReadItemTails(numbers):
-                return {number: np.array(json.loads(self.long[number])) for number in numbers if number in self.long}
+                return {
+                    number: np.array(json.loads(self.item_tails[number]))
+                    for number in numbers
+                    if number in self.item_tails
+                }
             case ReadNextItems(last, limit):
-                ahead = sorted(self.short, key=lambda number: (number <= last, number))[:limit]
-                return [(number, *self.of_item(number)) for number in ahead]
+                ahead = sorted(self.item_heads, key=lambda number: (number <= last, number))[:limit]
+                return [(number, *self.head_and_tail_length(number)) for number in ahead]
             case RunInThread():
                 return None
 
-    def of_item(self, number: int) -> tuple[list[float], int]:
-        """What is short of it, and how long the rest is."""
-        return json.loads(self.short[number]), len(json.loads(self.long[number]))
+    def head_and_tail_length(self, number: int) -> tuple[list[float], int]:
+        """Return an item's short list, and the length of its long one."""
+        return json.loads(self.item_heads[number]), len(json.loads(self.item_tails[number]))
 
 
-def as_text(kept: LawState) -> dict[str, Any]:
-    """What a law keeps, as `Stored` has it."""
-    items = {str(number): [list(short), np.array(long).tolist()] for number, (short, long) in kept.items.items()}
-    annotators = {str(number): list(state) for number, state in kept.annotators.items()}
-    return {"campaign": kept.campaign, "annotators": annotators, "items": items}
+def law_state_json(law_state: LawState) -> dict[str, Any]:
+    """Return a law's state as `StoredCampaign.law_state` does."""
+    items = {str(number): [list(short), np.array(long).tolist()] for number, (short, long) in law_state.items.items()}
+    annotators = {str(number): list(state) for number, state in law_state.annotators.items()}
+    return {"campaign": law_state.campaign, "annotators": annotators, "items": items}

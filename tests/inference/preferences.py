@@ -7,7 +7,7 @@ from scipy.special import expit
 Numbers = npt.NDArray[np.int64]
 
 
-def judged(
+def simulate_preferences(
     scores: npt.NDArray[np.float64], judgments: int, rng: np.random.Generator, *, threshold: float = 0.0
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Random pairs, each judged by Rao-Kupper (Bradley-Terry for threshold 0): first, second, outcomes."""

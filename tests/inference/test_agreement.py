@@ -1,4 +1,6 @@
 import warnings
+from collections.abc import Callable
+from typing import Any, Literal
 
 import krippendorff as oracle
 import numpy as np
@@ -13,15 +15,15 @@ from app.inference.ground.bootstrap import draw_resample_counts
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.weighted_correlation import MeanRanks, weighted_spearman
 
-LABELS = [pairwise_agreement, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
-SCORES = [
+LABELS: list[Callable[..., Any]] = [pairwise_agreement, cohens_kappa, fleiss_kappa, gwets_ac1, krippendorff.fit]
+SCORES: list[Callable[..., Any]] = [
     intraclass.one_way_icc,
     intraclass.two_way_icc,
     score_agreement.mean_annotator_correlation,
     score_agreement.split_half_reliability,
 ]
-EVERY = [*LABELS, *SCORES]
-METRICS = ["nominal", "ordinal", "interval", "ratio"]
+EVERY: list[Callable[..., Any]] = [*LABELS, *SCORES]
+METRICS: list[Literal["nominal", "ordinal", "interval", "ratio"]] = ["nominal", "ordinal", "interval", "ratio"]
 
 # Krippendorff 2004 and Gwet 2014, with a missing judgment here and there: 12 items by 4 annotators, 0 is none.
 FOUR_RATERS = np.array(
@@ -101,13 +103,14 @@ def test_missing_labels_are_treated_as_by_gwet(measure, expected):
     assert found.n_items == 11
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_alpha_with_missing_judgments_agrees_with_the_krippendorff_package(metric):
-    found = krippendorff.fit(*long_form(FOUR_RATERS), metric=metric, rng=rng())
-    expected = oracle.alpha(np.where(FOUR_RATERS, FOUR_RATERS, np.nan).T, level_of_measurement=metric)
-    assert found.value == pytest.approx(expected, abs=1e-14)
-    assert (found.n_items, found.n_annotators, found.n_pairs) == (11, 4, 55)
-    assert "1 item was left out" in found.notes[0]
+def test_alpha_with_missing_judgments_agrees_with_the_krippendorff_package(subtests):
+    for metric in METRICS:
+        with subtests.test(metric=metric):
+            found = krippendorff.fit(*long_form(FOUR_RATERS), metric=metric, rng=rng())
+            expected = oracle.alpha(np.where(FOUR_RATERS, FOUR_RATERS, np.nan).T, level_of_measurement=metric)
+            assert found.value == pytest.approx(expected, abs=1e-14)
+            assert (found.n_items, found.n_annotators, found.n_pairs) == (11, 4, 55)
+            assert "1 item was left out" in found.notes[0]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -139,19 +142,17 @@ def test_a_ratio_scale_starts_at_0():
     assert zeros.value == 1.0
 
 
-@pytest.mark.parametrize(
-    ("measure", "mean_of", "expected"),
-    [
+def test_icc_of_the_table_of_shrout_and_fleiss(subtests):
+    for measure, mean_of, expected in (
         (intraclass.one_way_icc, 1, 0.16574176840547547),
         (intraclass.one_way_icc, 4, 0.44279713367926863),
         (intraclass.two_way_icc, 1, 0.2897637795275592),
         (intraclass.two_way_icc, 4, 0.6200505475989891),
-    ],
-)
-def test_icc_of_the_table_of_shrout_and_fleiss(measure, mean_of, expected):
-    found = measure(*long_form(SHROUT_FLEISS), judgments_per_mean=mean_of, rng=rng())
-    assert found.value == pytest.approx(expected, abs=1e-12)  # pingouin 0.6.1; printed: .17 .44 .29 .62
-    assert (f"a mean of {mean_of} judgments" in found.sentence) == (mean_of > 1)
+    ):
+        with subtests.test(measure=measure, mean_of=mean_of, expected=expected):
+            found = measure(*long_form(SHROUT_FLEISS), judgments_per_mean=mean_of, rng=rng())
+            assert found.value == pytest.approx(expected, abs=1e-12)  # pingouin 0.6.1; printed: .17 .44 .29 .62
+            assert (f"a mean of {mean_of} judgments" in found.sentence) == (mean_of > 1)
 
 
 def test_icc_of_unequal_numbers_by_hand():
@@ -266,12 +267,13 @@ def test_the_interval_of_near_complete_split_half_agreement_holds_that_of_many_m
     assert sum(intervals) >= 8
 
 
-@pytest.mark.parametrize("measure", EVERY)
-def test_complete_agreement_is_1_and_no_certainty(measure):
-    found = measure(*long_form(np.tile(np.arange(1, 13)[:, None] % 5 + 1, 4)), rng=rng())
-    assert found.value == pytest.approx(1.0)
-    assert np.isnan([found.low, found.high]).all()
-    assert "every draw of the items has the same value" in found.notes[-1]
+def test_complete_agreement_is_1_and_no_certainty(subtests):
+    for measure in EVERY:
+        with subtests.test(measure=measure):
+            found = measure(*long_form(np.tile(np.arange(1, 13)[:, None] % 5 + 1, 4)), rng=rng())
+            assert found.value == pytest.approx(1.0)
+            assert np.isnan([found.low, found.high]).all()
+            assert "every draw of the items has the same value" in found.notes[-1]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
@@ -282,14 +284,15 @@ def test_a_few_items_have_a_value_without_an_interval(n):
     assert found.notes[-1].endswith(f"{n} items are too few.")
 
 
-@pytest.mark.parametrize("measure", EVERY)
-def test_the_interval_surrounds_the_value_and_depends_only_on_the_seed(measure):
-    items, annotators, scores = crowd(2, items=60, each=4, annotators=8)
-    table = items, annotators, (scores > 0).astype(int) if measure in LABELS else scores
-    found, again, other = (measure(*table, draws=200, rng=rng(seed)) for seed in (5, 5, 6))
-    assert found.low < found.value < found.high
-    assert found == again
-    assert found != other
+def test_the_interval_surrounds_the_value_and_depends_only_on_the_seed(subtests):
+    for measure in EVERY:
+        with subtests.test(measure=measure):
+            items, annotators, scores = crowd(2, items=60, each=4, annotators=8)
+            table = items, annotators, (scores > 0).astype(int) if measure in LABELS else scores
+            found, again, other = (measure(*table, draws=200, rng=rng(seed)) for seed in (5, 5, 6))
+            assert found.low < found.value < found.high
+            assert found == again
+            assert found != other
 
 
 @pytest.mark.parametrize("measure", EVERY)
@@ -298,17 +301,18 @@ def test_the_order_of_the_judgments_and_the_names_of_annotators_do_not_matter(me
     scores = (scores > 0).astype(int)
     shuffled, renamed = rng().permutation(len(items)), rng().permutation(8)
     plain = measure(items, annotators, scores, draws=0, rng=rng())
-    if measure is score_agreement.split_half_reliability:  # its halves are drawn anew
+    if measure is score_agreement.split_half_reliability:  # its halves are drawn each time
         return
     other = measure(items[shuffled], renamed[annotators][shuffled], scores[shuffled], draws=0, rng=rng())
     assert other.value == pytest.approx(plain.value, abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", EVERY)
-def test_the_sentence_says_that_agreement_is_not_correctness(measure):
-    sentence = measure(*long_form(SHROUT_FLEISS), draws=0, rng=rng()).sentence
-    assert any(words in sentence for words in ("right", "correct"))
-    assert sentence.endswith(".")
+def test_the_sentence_says_that_agreement_is_not_correctness(subtests):
+    for measure in EVERY:
+        with subtests.test(measure=measure):
+            sentence = measure(*long_form(SHROUT_FLEISS), draws=0, rng=rng()).sentence
+            assert any(words in sentence for words in ("right", "correct"))
+            assert sentence.endswith(".")
 
 
 def test_annotators_who_share_every_mistake_agree_completely():
@@ -329,11 +333,12 @@ def test_without_two_judgments_of_an_item_it_is_said_why_there_is_no_figure(meas
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("measure", [m for m in EVERY if m not in (pairwise_agreement, gwets_ac1)])
-def test_if_all_judgments_are_the_same_chance_cannot_be_told_from_agreement(measure):
-    with pytest.raises(Inestimable) as refused:
-        measure(*long_form(np.full((8, 3), 2)), rng=rng())
-    assert refused.value.code == "all_the_same"
+def test_if_all_judgments_are_the_same_chance_cannot_be_told_from_agreement(subtests):
+    for measure in [m for m in EVERY if m not in (pairwise_agreement, gwets_ac1)]:
+        with subtests.test(measure=measure):
+            with pytest.raises(Inestimable) as refused:
+                measure(*long_form(np.full((8, 3), 2)), rng=rng())
+            assert refused.value.code == "all_the_same"
 
 
 def test_if_all_judgments_are_the_same_pairwise_agreement_and_ac1_are_complete():
@@ -447,9 +452,8 @@ def test_two_items_are_too_few_for_halves():
         score_agreement.split_half_reliability([0, 0, 1, 1], [0, 1, 0, 1], [1, 2, 3, 4], rng=rng())
 
 
-@pytest.mark.parametrize(
-    ("measure", "options", "words"),
-    [
+def test_options_that_cannot_be_are_refused(subtests):
+    for measure, options, words in (
         (krippendorff.fit, {"draws": -1}, "number of draws"),
         (krippendorff.fit, {"level": 1.0}, "between 0 and 1"),
         (intraclass.one_way_icc, {"judgments_per_mean": 0.5}, "at least 1 judgment"),
@@ -458,17 +462,18 @@ def test_two_items_are_too_few_for_halves():
         (gwets_ac1, {"n_labels": 4}, "labels are numbered"),
         (pairwise_agreement, {"n_items": 5}, "items are numbered"),
         (pairwise_agreement, {"n_annotators": 3}, "annotators are numbered"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(measure, options, words):
-    with pytest.raises(ValueError, match=words):
-        measure(*long_form(SHROUT_FLEISS), **options, rng=rng())
+    ):
+        with (
+            subtests.test(measure=measure, options=options, words=words),
+            pytest.raises(ValueError, match=words),
+        ):
+            measure(*long_form(SHROUT_FLEISS), **options, rng=rng())
 
 
-@pytest.mark.parametrize("values", [[1.0, np.nan], [1.0, np.inf], [1.0], [[1.0, 2.0]]])
-def test_scores_that_cannot_be_are_refused(values):
-    with pytest.raises(ValueError, match=r"finite|lengths|shape"):
-        intraclass.one_way_icc([0, 0], [0, 1], values, rng=rng())
+def test_scores_that_cannot_be_are_refused(subtests):
+    for values in ([1.0, np.nan], [1.0, np.inf], [1.0], [[1.0, 2.0]]):
+        with subtests.test(values=values), pytest.raises(ValueError, match=r"finite|lengths|shape"):
+            intraclass.one_way_icc([0, 0], [0, 1], values, rng=rng())
 
 
 def test_labels_are_whole_numbers():

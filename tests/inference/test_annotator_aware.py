@@ -37,7 +37,7 @@ class Simulated(NamedTuple):
 
 
 def simulated(seed: int, *, share: float = 0.0, each: int = 5, bias: float = 0.15, scale: float = 0.3) -> Simulated:
-    """150 items judged by `each` of 30 annotators, the last `share` of whom answer at random."""
+    """150 items judged by `each` of 30 annotators; the last `share` of them answer at random."""
     rng = np.random.default_rng(seed)
     truth, biases, scales = rng.beta(2, 2, 150), rng.normal(0, bias, 30), np.exp(rng.normal(0, scale, 30))
     noise = 0.15 * np.exp(rng.normal(0, 0.4, 30))
@@ -63,7 +63,7 @@ def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float 
     return AnnotatorBeliefs(classes, one * information, one, one * 0, one * bias, one * log_scale, one * 0, one * 0)
 
 
-def judged(items, annotators, scores) -> ScoredJudgments:
+def scored_judgments(items, annotators, scores) -> ScoredJudgments:
     return annotator_aware.validate_scored_judgments(items, annotators, scores, None, None)
 
 
@@ -71,7 +71,7 @@ def judged(items, annotators, scores) -> ScoredJudgments:
 
 
 def test_a_bias_is_taken_from_the_odds_and_the_ends_stay():
-    judgments = judged([0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0])
+    judgments = scored_judgments([0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0])
     # A bias of .4 spreads is .1; where y (1 - y) is .2 on average, that is half a logit.
     weight, score = learning.correct_scores(judgments, beliefs_of(bias=0.4), COMMON, trust=1.0, scale_trust=0.0)
     assert score == pytest.approx([0, 1 / (1 + np.exp(0.5)), 1])
@@ -79,23 +79,23 @@ def test_a_bias_is_taken_from_the_odds_and_the_ends_stay():
 
 
 def test_a_wide_scale_is_drawn_in_around_the_middle():
-    judgments = judged([0, 1, 2], [0, 0, 0], [0.2, 0.5, 1.0])
+    judgments = scored_judgments([0, 1, 2], [0, 0, 0], [0.2, 0.5, 1.0])
     _, score = learning.correct_scores(judgments, beliefs_of(log_scale=np.log(2)), COMMON, trust=1.0, scale_trust=1.0)
     assert score == pytest.approx([1 / 3, 0.5, 1])  # odds of 1/4 become 1/2
 
 
 def test_a_judgment_never_counts_for_more_than_one():
     weights = [
-        learning.correct_scores(judged([0], [0], [0.3]), beliefs_of(information=h), COMMON, trust=0.5, scale_trust=0.0)[
-            0
-        ][0]
+        learning.correct_scores(
+            scored_judgments([0], [0], [0.3]), beliefs_of(information=h), COMMON, trust=0.5, scale_trust=0.0
+        )[0][0]
         for h in (0.0, 0.5, 1.0, 9.0)
     ]
     assert weights == pytest.approx([0.5, 0.75, 1, 1])
 
 
 def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
-    judgments = judged([0, 1], [0, 0], [0.1, 0.7])
+    judgments = scored_judgments([0, 1], [0, 0], [0.1, 0.7])
     known = beliefs_of(information=0.1, bias=1.0, log_scale=0.5)
     weight, score = learning.correct_scores(judgments, known, COMMON, trust=0.0, scale_trust=0.0)
     assert weight.tolist() == [1, 1]
@@ -104,7 +104,7 @@ def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
 
 def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
-    judgments = judged([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
+    judgments = scored_judgments([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
     known = AnnotatorBeliefs.from_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
     m, v, plain, weight, *_ = learning.summarise_others(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
@@ -206,8 +206,7 @@ def test_with_random_annotators_5_judgments_tell_what_the_mean_of_10_does(share)
     assert aware >= plain - 0.003  # of six runs; the benchmark shows a hundred
 
 
-@pytest.mark.parametrize("each", [1, 2, 3, 5])
-@pytest.mark.parametrize("bias", [0.0, 0.15])
+@pytest.mark.parametrize(("each", "bias"), [(1, 0.15), (2, 0.0), (3, 0.15), (5, 0.0)])
 def test_with_careful_annotators_it_is_no_worse_than_the_mean(each, bias):
     campaigns = [simulated(seed, each=each, bias=bias, scale=2 * bias) for seed in range(6)]
     gains = [
@@ -290,7 +289,7 @@ def hundred_items(arm, seed):
     chosen = [order[items[order] == item][:2] for item in rng.permutation(300)[:100]]
     kept = np.concatenate(chosen)
     who = np.unique(annotators[kept], return_inverse=True)[1]
-    return judged(np.repeat(np.arange(100), 2), who, scores[kept])
+    return scored_judgments(np.repeat(np.arange(100), 2), who, scores[kept])
 
 
 @pytest.mark.parametrize("criterion", ["informativeness", "quality"])

@@ -23,7 +23,7 @@ from app.inference.online.state_queries import (
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, collect_evidence
-from tests.inference.beliefs import Stored, as_text, replayed
+from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_after
 
 ITEMS = 60
 FLAT = [(1.0, 1.0)] * ITEMS
@@ -31,7 +31,7 @@ BEFORE_THE_FIRST_HIT = [aware.INITIAL_CAMPAIGN_STATE, []]  # under this rule and
 
 
 def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple[Array, list[AnsweredHit]]:
-    """True scores and HITs of n items by 12 annotators, the first of whom answer at random."""
+    """True scores and HITs of n items by 12 annotators; the first answer at random."""
     rng = np.random.default_rng(seed)
     truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.15, 12)
     hits = []
@@ -49,14 +49,14 @@ def of_few_items(count: int) -> list[AnsweredHit]:
     return [AnsweredHit(k % 12, rng.permutation(3)[:2].tolist(), rng.random(2).round(2).tolist()) for k in range(count)]
 
 
-def begun(priors, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
+def beliefs_before_first_hit(priors, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
     """Before the first HIT, under the rule of a campaign that has this state."""
     a, b = np.reshape(np.array(priors, float), (-1, 2)).T
     return LAW.initial_beliefs([a, b], LawParameters(), LawState(like))
 
 
 def learned_from(hits, priors=FLAT, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
-    learned = begun(priors, like)
+    learned = beliefs_before_first_hit(priors, like)
     learned.apply_hits(hits)
     return learned
 
@@ -92,34 +92,34 @@ def test_the_first_hit_is_that_of_easl():
 def test_one_annotator_alone_is_scored_as_by_easl():
     _, hits = campaign(3, 2)
     alone = [hit._replace(annotator=0) for hit in hits]
-    assert replay(FLAT, alone) == pytest.approx(replayed(easl.LAW, ITEMS, alone), rel=1e-15)
+    assert replay(FLAT, alone) == pytest.approx(posteriors_after(easl.LAW, ITEMS, alone), rel=1e-15)
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 @pytest.mark.parametrize("hits", [campaign(5, 4, share=0.3)[1], of_few_items(150)], ids=["many items", "few items"])
 def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_replay(like, hits):
-    stored = Stored(LAW, begun(FLAT, like))
+    stored = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like))
     for hit in hits:
-        stored.take(hit)
+        stored.apply_hit(hit)
     whole = learned_from(hits, like=like)
     assert stored.state == whole.state.tolist()
-    assert stored.kept() == as_text(whole.to_law_state())
+    assert stored.law_state() == law_state_json(whole.to_law_state())
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_a_replay_follows_the_rule_of_what_is_stored_of_the_campaign_at_any_time(like):
     _, hits = campaign(5, 2)
     learned = learned_from(hits, like=like)
-    assert begun(FLAT, learned.campaign_state).campaign_state == like
+    assert beliefs_before_first_hit(FLAT, learned.campaign_state).campaign_state == like
     assert learned_from(hits, like=learned.campaign_state).to_law_state().campaign == learned.campaign_state
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
-    stored, unread = Stored(LAW, begun(FLAT, like)), 0
+    stored, unread = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like)), 0
     for hit in of_few_items(150):
-        change = stored.take(hit)
-        (asked,) = [ask.items for ask in stored.asked if isinstance(ask, ReadItemTails)]
+        change = stored.apply_hit(hit)
+        (asked,) = [ask.items for ask in stored.queries if isinstance(ask, ReadItemTails)]
         assert list(asked) == [number for number, (_, long) in change.law_state.items.items() if long is not None]
         unread += len(change.items) - len(asked)
     assert (unread > 0) == bool(like)  # under the first rule, all that a HIT shows is looked at
@@ -146,7 +146,7 @@ def shares_of(learned, item):
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_the_mean_of_corrected_scores_by_weight_is_the_score_of_an_item_that_was_just_looked_at(like):
     _, hits = campaign(5, rounds=10, share=0.25)
-    learned = begun(FLAT, like)
+    learned = beliefs_before_first_hit(FLAT, like)
     changes = list(learned.iterate_changes(hits))
     posteriors = {item: state for change in changes for item, *state in zip(change.items, *change.state, strict=True)}
     for item, (a, b) in posteriors.items():
@@ -161,11 +161,11 @@ def test_the_mean_of_corrected_scores_by_weight_is_the_score_of_an_item_that_was
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
 def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memory(like):
     _, hits = campaign(5, 4, share=0.3)
-    stored, learned = Stored(LAW, begun(FLAT, like)), learned_from(hits, like=like)
+    stored, learned = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like)), learned_from(hits, like=like)
     for hit in hits:
-        stored.take(hit)
+        stored.apply_hit(hit)
     for item in range(ITEMS):
-        told = run_law(LAW.read_judgment_weights(item), stored.answer)
+        told = run_law(LAW.read_judgment_weights(item), stored.answer_query)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -186,7 +186,10 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 
 def test_an_item_that_nobody_judged_has_no_weights():
     assert aware.current_judgment_weights(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
-    assert run_law(LAW.read_judgment_weights(3), Stored(LAW, begun(FLAT)).answer) == ([], [])
+    assert run_law(LAW.read_judgment_weights(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query) == (
+        [],
+        [],
+    )
 
 
 def test_only_those_concerned_change():
@@ -210,7 +213,7 @@ def test_only_those_concerned_change():
 
 def test_every_judged_item_has_its_turn():
     _, hits = campaign(7, 3)
-    learned = begun(FLAT)
+    learned = beliefs_before_first_hit(FLAT)
     changed = [change.items[5:] for change in learned.iterate_changes(hits)]
     at_end = changed[-6:]  # 36 HITs of 5: 180 judgments, of which 100 are looked at again with each HIT
     assert {item for again in at_end for item in again} == set(range(ITEMS))
@@ -220,8 +223,8 @@ def test_every_judged_item_has_its_turn():
 
 
 def test_an_answer_to_an_item_of_many_judgments_costs_no_more_than_one_of_few():
-    """What is read for it: judgments are looked at in turn, not with every answer to their item."""
-    learned = begun([(1.0, 1.0)] * 3)
+    """Return what is read for it: judgments are scanned in turn, not with every answer to their item."""
+    learned = beliefs_before_first_hit([(1.0, 1.0)] * 3)
     rng = np.random.default_rng(3)
     looked = []
     for k in range(900):
@@ -286,19 +289,16 @@ def test_no_hits_leave_the_priors():
     assert (a.tolist(), b.tolist()) == ([2.0], [3.0])
 
 
-@pytest.mark.parametrize(
-    ("hit", "message"),
-    [
+def test_what_cannot_be_a_hit_is_refused(subtests):
+    for hit, message in (
         ((0, [0, 0], [0.1, 0.2]), "twice in one HIT"),
         ((0, [0, 60], [0.1, 0.2]), "between 0 and 59"),
         ((0, [0, -1], [0.1, 0.2]), "between 0 and 59"),
         ((0, [0, 1], [0.1]), "one score per item"),
         ((0, [0], [1.5]), "between 0 and 1"),
-    ],
-)
-def test_what_cannot_be_a_hit_is_refused(hit, message):
-    with pytest.raises(ValueError, match=message):
-        replay(FLAT, [AnsweredHit(*hit)])
+    ):
+        with subtests.test(hit=hit, message=message), pytest.raises(ValueError, match=message):
+            replay(FLAT, [AnsweredHit(*hit)])
 
 
 def test_every_item_needs_its_prior():

@@ -18,12 +18,17 @@ def test_mode_of_the_flat_posterior_is_one_half():
     assert beta.score(1.0, 1.0) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [(0.5, 2.0, 0.0), (2.0, 0.5, 1.0), (0.5, 1.2, 0.0), (1.2, 0.5, 1.0), (0.5, 0.5, 0.5), (0.9, 0.1, 0.9)],
-)
-def test_mode_is_sane_where_a_parameter_is_below_one(a, b, expected):
-    assert beta.score(a, b) == pytest.approx(expected)
+def test_mode_is_sane_where_a_parameter_is_below_one(subtests):
+    for a, b, expected in (
+        (0.5, 2.0, 0.0),
+        (2.0, 0.5, 1.0),
+        (0.5, 1.2, 0.0),
+        (1.2, 0.5, 1.0),
+        (0.5, 0.5, 0.5),
+        (0.9, 0.1, 0.9),
+    ):
+        with subtests.test(a=a, b=b, expected=expected):
+            assert beta.score(a, b) == pytest.approx(expected)
 
 
 @given(parameter, parameter)
@@ -63,19 +68,20 @@ def test_density_is_infinite_at_an_end_whose_parameter_is_below_one():
     assert beta.density(0.5, 2.0, 0.0) == np.inf
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-@pytest.mark.parametrize("read", [beta.score, beta.variance, beta.interval])
-def test_a_parameter_that_cannot_be_is_refused(read, bad):
-    with pytest.raises(ValueError, match="finite and above 0"):
-        read([1.0, bad], [1.0, 1.0])
-    with pytest.raises(ValueError, match="finite and above 0"):
-        read([1.0, 1.0], [bad, 1.0])
+def test_a_parameter_that_cannot_be_is_refused(subtests):
+    for read in (beta.score, beta.variance, beta.interval):
+        for bad in (0.0, -1.0, np.nan, np.inf):
+            with subtests.test(read=read, bad=bad):
+                with pytest.raises(ValueError, match="finite and above 0"):
+                    read([1.0, bad], [1.0, 1.0])
+                with pytest.raises(ValueError, match="finite and above 0"):
+                    read([1.0, 1.0], [bad, 1.0])
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95.0, np.nan])
-def test_a_level_outside_0_to_1_is_refused(level):
-    with pytest.raises(ValueError, match="level"):
-        beta.interval(1.0, 1.0, level)
+def test_a_level_outside_0_to_1_is_refused(subtests):
+    for level in (0.0, 1.0, -0.5, 95.0, np.nan):
+        with subtests.test(level=level), pytest.raises(ValueError, match="level"):
+            beta.interval(1.0, 1.0, level)
 
 
 def test_priors_where_floats_would_lose_the_updates_are_not_valid():

@@ -11,7 +11,7 @@ from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.observations.comparisons import count_pair_outcomes
 from app.inference.preferences import bradley_terry, pairwise_scores
 from app.inference.preferences.pairwise_scores import LikelihoodDerivatives, fit_pairwise_scores
-from tests.inference.preferences import judged
+from tests.inference.preferences import simulate_preferences
 
 WINNER = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
 
@@ -43,7 +43,7 @@ def test_a_tie_is_half_a_win_for_each():
 
 def test_scores_are_those_of_evalica():
     rng = np.random.default_rng(5)
-    first, second, outcomes = judged(rng.normal(0, 1, 40), 3000, rng, threshold=0.5)
+    first, second, outcomes = simulate_preferences(rng.normal(0, 1, 40), 3000, rng, threshold=0.5)
     ours = bradley_terry.fit(first, second, outcomes, n_items=40, prior=0)
     winners = [WINNER[outcome] for outcome in outcomes.tolist()]
     theirs = evalica.bradley_terry(first.tolist(), second.tolist(), winners, tolerance=1e-12, limit=10_000)
@@ -53,7 +53,7 @@ def test_scores_are_those_of_evalica():
 @pytest.mark.parametrize("prior", [0.0, 0.1, 3.0])
 def test_scores_with_a_prior_are_those_of_choix(prior):
     rng = np.random.default_rng(6)
-    first, second, outcomes = judged(rng.normal(0, 1, 12), 300, rng)
+    first, second, outcomes = simulate_preferences(rng.normal(0, 1, 12), 300, rng)
     wins = [(i, j) if outcome > 0 else (j, i) for i, j, outcome in zip(first, second, outcomes, strict=True)]
     ours = bradley_terry.fit(first, second, outcomes, prior=prior)
     # choix adds alpha times the sum of squares, we half the precision times it.
@@ -83,7 +83,7 @@ def test_known_scores_and_their_errors_are_recovered():
     rng = np.random.default_rng(7)
     truth = rng.normal(0, 1, 30)
     truth -= truth.mean()
-    fits = [bradley_terry.fit(*judged(truth, 2000, rng), n_items=30, prior=0) for _ in range(40)]
+    fits = [bradley_terry.fit(*simulate_preferences(truth, 2000, rng), n_items=30, prior=0) for _ in range(40)]
     z = np.array([(fit.score - truth) / fit.standard_error for fit in fits])
     assert abs(z.mean()) < 0.1
     assert 0.9 < z.std() < 1.1
@@ -91,7 +91,7 @@ def test_known_scores_and_their_errors_are_recovered():
 
 def test_many_items_are_fitted_without_a_dense_matrix_to_the_same_scores(monkeypatch):
     rng = np.random.default_rng(8)
-    judgments = judged(rng.normal(0, 1, 300), 6000, rng, threshold=0.4)
+    judgments = simulate_preferences(rng.normal(0, 1, 300), 6000, rng, threshold=0.4)
     dense = bradley_terry.fit(*judgments, n_items=300)
     with_ties = bradley_terry.fit_rao_kupper(*judgments, n_items=300)
     monkeypatch.setattr(pairwise_scores, "_DENSE_SOLVE", 10)
@@ -201,7 +201,7 @@ def test_two_items_give_rao_kupper_in_closed_form():
 
 def test_rao_kupper_finds_the_maximum_of_its_formula_and_the_curvature_there():
     rng = np.random.default_rng(9)
-    first, second, outcomes = judged(rng.normal(0, 1, 6), 200, rng, threshold=0.5)
+    first, second, outcomes = simulate_preferences(rng.normal(0, 1, 6), 200, rng, threshold=0.5)
     ours = bradley_terry.fit_rao_kupper(first, second, outcomes, prior=0)
 
     def loss(free):
@@ -229,7 +229,7 @@ def test_rao_kupper_recovers_scores_and_threshold():
     rng = np.random.default_rng(10)
     truth = rng.normal(0, 1, 20)
     truth -= truth.mean()
-    fit = bradley_terry.fit_rao_kupper(*judged(truth, 20_000, rng, threshold=0.7), prior=0)
+    fit = bradley_terry.fit_rao_kupper(*simulate_preferences(truth, 20_000, rng, threshold=0.7), prior=0)
     assert abs(fit.threshold - 0.7) < 3 * fit.threshold_error
     z = (fit.score - truth) / fit.standard_error
     assert abs(z).max() < 3.5
@@ -260,7 +260,7 @@ def test_rao_kupper_without_a_prior_does_not_settle_where_nobody_beats_the_winne
 
 def test_any_start_of_the_threshold_leads_to_the_same_maximum():
     rng = np.random.default_rng(22)
-    judgments = judged(rng.normal(0, 1, 6), 300, rng, threshold=0.2)
+    judgments = simulate_preferences(rng.normal(0, 1, 6), 300, rng, threshold=0.2)
     ours = bradley_terry.fit_rao_kupper(*judgments)
     for start in (1e-3, 8.0):
         fit = fit_pairwise_scores(
@@ -283,7 +283,7 @@ def test_a_link_whose_slope_leads_downhill_is_no_endless_loop():
 def test_many_small_groups_beside_a_large_one_have_the_errors_they_have_alone(monkeypatch):
     monkeypatch.setattr(pairwise_scores, "_SMALL_GROUP", 5)
     rng = np.random.default_rng(23)
-    parts = [judged(rng.normal(0, 1, items), 60 * items, rng) for items in (30, 4, 3, 3, 2, 2, 2)]
+    parts = [simulate_preferences(rng.normal(0, 1, items), 60 * items, rng) for items in (30, 4, 3, 3, 2, 2, 2)]
     offsets = np.cumsum([0, 30, 4, 3, 3, 2, 2])
     joined = [np.concatenate(side) for side in zip(*parts, strict=True)]
     shifts = np.repeat(offsets, [part[0].size for part in parts])

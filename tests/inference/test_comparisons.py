@@ -54,20 +54,17 @@ def test_counts_are_those_of_counting_one_by_one(rows):
         assert list(zip(low, high, strict=True)) == sorted(set(zip(low, high, strict=True)))
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
+def test_what_is_no_judgment_is_refused(subtests):
+    for arrays, message in (
         (([0, 1], [1], [1]), "first 2, second 1"),
         (([0], [0], [1]), "item 0 was compared with itself"),
         (([0], [1], [2]), "outcomes are -1, 0 or 1"),
         (([0.5], [1], [1]), "whole numbers"),
         (([-1], [1], [1]), "numbered from 0"),
         (([[0]], [[1]], [[1]]), "shape"),
-    ],
-)
-def test_what_is_no_judgment_is_refused(arrays, message):
-    with pytest.raises(ValueError, match=message):
-        validate_comparisons(*arrays)
+    ):
+        with subtests.test(arrays=arrays, message=message), pytest.raises(ValueError, match=message):
+            validate_comparisons(*arrays)
 
 
 def test_an_item_beyond_the_number_of_items_is_refused():

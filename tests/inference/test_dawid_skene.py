@@ -125,7 +125,7 @@ def test_a_plateau_on_the_way_is_not_taken_for_the_end():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_with_few_labels_posteriors_are_where_em_leads(seed):
-    """2,000 items with two labels of many annotators, most of whom gave a few."""
+    """2,000 items with two labels of many annotators; most gave a few."""
     rng = np.random.default_rng(seed)
     truth, items, annotators = rng.choice(4, 2000), np.repeat(np.arange(2000), 2), rng.zipf(1.6, 4000) % 300
     right = rng.random(4000) < rng.beta(4, 2, 300)[annotators]
@@ -260,10 +260,10 @@ def test_a_start_of_other_classes_is_refused():
         fit([0, 0, 1, 1], [0, 1, 0, 1], [0, 2, 1, 1], start=last)
 
 
-@pytest.mark.parametrize("accuracy", [0.25, 0.1, 1.0, np.nan])
-def test_a_start_that_leads_nowhere_is_refused(accuracy):
-    with pytest.raises(ValueError, match=r"between 1/4 and 1"):
-        fit(*anesthesia(), start=accuracy)
+def test_a_start_that_leads_nowhere_is_refused(subtests):
+    for accuracy in (0.25, 0.1, 1.0, np.nan):
+        with subtests.test(accuracy=accuracy), pytest.raises(ValueError, match=r"between 1/4 and 1"):
+            fit(*anesthesia(), start=accuracy)
 
 
 def test_restarts_do_not_replace_an_end_that_is_as_high():
@@ -360,20 +360,18 @@ def complete(n_annotators, labels):
     )
 
 
-@pytest.mark.parametrize(
-    ("judgments", "options", "code"),
-    [
-        (([], [], []), {}, "no_labels"),
-        (([0, 0], [0, 1], [0, 0]), {}, "one_class"),
-        (([0, 1, 2], [0, 0, 0], [0, 1, 0]), {}, "no_overlap"),
-        (([0, 1, 2], [0, 1, 2], [0, 1, 0]), {}, "no_overlap"),
-    ],
-)
-def test_where_nothing_can_be_estimated_it_says_so(judgments, options, code):
-    with pytest.raises(Inestimable) as refusal:
-        fit(*judgments, **options)
-    assert refusal.value.code == code
-    assert str(refusal.value).endswith(".")
+def test_where_nothing_can_be_estimated_it_says_so(subtests):
+    for judgments, code in (
+        (([], [], []), "no_labels"),
+        (([0, 0], [0, 1], [0, 0]), "one_class"),
+        (([0, 1, 2], [0, 0, 0], [0, 1, 0]), "no_overlap"),
+        (([0, 1, 2], [0, 1, 2], [0, 1, 0]), "no_overlap"),
+    ):
+        with subtests.test(judgments=judgments, code=code):
+            with pytest.raises(Inestimable) as refusal:
+                fit(*judgments)
+            assert refusal.value.code == code
+            assert str(refusal.value).endswith(".")
 
 
 def test_an_item_nobody_saw_is_known_by_the_prevalence_alone():
@@ -501,9 +499,8 @@ def test_a_random_start_that_settles_is_taken_where_the_first_does_not():
 # What cannot be
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_that_cannot_be_are_refused(subtests):
+    for options, message in (
         ({"alpha": 0.5}, "alpha must be finite and at least 1"),
         ({"beta": np.nan}, "beta must be finite and at least 1"),
         ({"alpha": [1.0, 1.0]}, r"alpha must be a number or of shape \(4, 4\), not \(2,\)"),
@@ -514,11 +511,9 @@ def test_a_random_start_that_settles_is_taken_where_the_first_does_not():
         ({"n_labels": 3}, "labels are numbered from 0 to 2"),
         ({"n_items": 3}, "items are numbered"),
         ({"n_annotators": 3}, "annotators are numbered"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        fit(*anesthesia(), **options)
+    ):
+        with subtests.test(options=options, message=message), pytest.raises(ValueError, match=message):
+            fit(*anesthesia(), **options)
 
 
 def test_arrays_of_unlike_length_are_refused():

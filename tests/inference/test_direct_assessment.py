@@ -97,13 +97,14 @@ def test_a_medians_interval_is_as_much_wider_as_medians_vary_more_and_stays_on_t
     assert (found.low.min(), found.high.max()) == (0.0, 4.0)
 
 
-@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 10, 21])
-def test_medians_of_normal_judgments_vary_as_is_assumed(n):
-    drawn = norm.ppf((np.arange(200_000) + 0.5) / 200_000)[rng(2).permutation(200_000)[: 200_000 // n * n]]
-    seen = np.median(drawn.reshape(-1, n), axis=1).std() * n**0.5
-    items = np.repeat([0, 1], n)
-    found = assess_labels(items, alone(items), np.arange(2 * n), n_labels=2 * n)
-    assert found.standard_error[0] / found.mean.standard_error[0] == pytest.approx(seen, rel=0.02)
+def test_medians_of_normal_judgments_vary_as_is_assumed(subtests):
+    for n in (3, 4, 5, 6, 7, 10, 21):
+        with subtests.test(n=n):
+            drawn = norm.ppf((np.arange(200_000) + 0.5) / 200_000)[rng(2).permutation(200_000)[: 200_000 // n * n]]
+            seen = np.median(drawn.reshape(-1, n), axis=1).std() * n**0.5
+            items = np.repeat([0, 1], n)
+            found = assess_labels(items, alone(items), np.arange(2 * n), n_labels=2 * n)
+            assert found.standard_error[0] / found.mean.standard_error[0] == pytest.approx(seen, rel=0.02)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1, max_size=30))
@@ -162,18 +163,18 @@ def test_without_judgments_there_is_nothing_to_estimate(method):
     assert refused.value.code == "no_judgments"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"level": 0.0}, "between 0 and 1"),
-        ({"n_items": 1}, "items are numbered"),
-        ({"n_annotators": 1}, "annotators are numbered"),
-    ],
-)
-@pytest.mark.parametrize("method", [fit, assess_standardised_scores])
-def test_options_that_cannot_be_are_refused(method, options, words):
-    with pytest.raises(ValueError, match=words):
-        method([0, 1, 1], [0, 1, 1], [0.1, 0.2, 0.3], **options)
+def test_options_that_cannot_be_are_refused(subtests):
+    for method in (fit, assess_standardised_scores):
+        for options, words in (
+            ({"level": 0.0}, "between 0 and 1"),
+            ({"n_items": 1}, "items are numbered"),
+            ({"n_annotators": 1}, "annotators are numbered"),
+        ):
+            with (
+                subtests.test(method=method, options=options, words=words),
+                pytest.raises(ValueError, match=words),
+            ):
+                method([0, 1, 1], [0, 1, 1], [0.1, 0.2, 0.3], **options)
 
 
 def test_arrays_that_cannot_be_are_refused():

@@ -13,7 +13,7 @@ from app.inference.online import dirichlet
 from app.inference.online.law import AnsweredHit
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
-from tests.inference.beliefs import begun, replayed
+from tests.inference.beliefs import initial_beliefs, posteriors_after
 
 CLASSES = 4
 COUNTS = st.integers(2, 30).flatmap(lambda k: st.lists(st.floats(0.01, 1e6), min_size=k, max_size=k))
@@ -27,14 +27,14 @@ def labels(counts):
 def test_by_hand():
     # Four classes and the labels 2, 0, 2: counts 5/4, 1/4, 9/4, 1/4 of 4, so shares 5/16, 1/16, 9/16, 1/16.
     hits = [AnsweredHit(who, [0], [label]) for who, label in enumerate((2.0, 0.0, 2.0))]
-    state = replayed(dirichlet.dirichlet_law(4), 1, hits)
+    state = posteriors_after(dirichlet.dirichlet_law(4), 1, hits)
     assert state.tolist() == [[1.25], [0.25], [2.25], [0.25]]
     assert dirichlet.score(*state) == pytest.approx(9 / 16)
     assert dirichlet.variance(*state) == pytest.approx((5 * 11 + 2 * 1 * 15 + 9 * 7) / 256 / 5)
 
 
 def test_each_item_of_a_hit_gets_its_own_label():
-    state = replayed(dirichlet.dirichlet_law(4), 3, [AnsweredHit(0, [2, 0], [3.0, 1.0])])
+    state = posteriors_after(dirichlet.dirichlet_law(4), 3, [AnsweredHit(0, [2, 0], [3.0, 1.0])])
     assert (state.T - 0.25).tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
 
 
@@ -127,9 +127,9 @@ def test_an_item_on_which_people_are_divided_does_not_lead_for_ever():
     assert information(np.array(divided)[:, None]) < information(np.array(little_known)[:, None]) / 3
 
 
-def asked(truth, skill, judgments, leads, *, rng):
+def share_right(truth, skill, judgments, leads, *, rng):
     """The share of items whose likeliest class is the true one after so many labels; `leads` chooses who is asked."""
-    beliefs = begun(dirichlet.dirichlet_law(CLASSES), len(truth))
+    beliefs = initial_beliefs(dirichlet.dirichlet_law(CLASSES), len(truth))
     for who in range(judgments):
         item = leads(beliefs.state, rng)
         right = rng.random() < skill[item]
@@ -160,7 +160,7 @@ def at_random(state, rng):
 def test_the_true_class_is_found_more_often_with_more_labels():
     rng = np.random.default_rng(5)
     truth, skill = rng.integers(0, 4, 60), np.full(60, 0.6)
-    found = [asked(truth, skill, judgments, by_algorithm_1, rng=rng) for judgments in (30, 120, 600)]
+    found = [share_right(truth, skill, judgments, by_algorithm_1, rng=rng) for judgments in (30, 120, 600)]
     assert found[0] < found[1] < found[2]
     assert found[2] > 0.95
 
@@ -172,25 +172,26 @@ def test_algorithm_1_finds_more_true_classes_than_chance_and_than_the_largest_en
     for _ in range(12):
         truth, skill = rng.integers(0, 4, 45), np.where(np.arange(45) % 3 == 0, 0.3, 0.75)
         for leads, shares in found.items():
-            shares.append(asked(truth, skill, 180, leads, rng=rng))
+            shares.append(share_right(truth, skill, 180, leads, rng=rng))
     means = {leads.__name__: np.mean(shares) for leads, shares in found.items()}
     assert means["by_algorithm_1"] > means["at_random"] + 0.02
     assert means["by_algorithm_1"] > means["by_entropy"] + 0.02
 
 
-@pytest.mark.parametrize("state", [(0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (float("inf"), 1.0)])
-def test_counts_that_cannot_be_are_refused(state):
-    for function in (dirichlet.score, dirichlet.variance, dirichlet.interval):
-        with pytest.raises(ValueError, match="counts"):
-            function(*state)
-    with pytest.raises(ValueError, match="counts"):
-        dirichlet.update(*[[count] for count in state], [0.0], None)
+def test_counts_that_cannot_be_are_refused(subtests):
+    for state in ((0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (float("inf"), 1.0)):
+        with subtests.test(state=state):
+            for function in (dirichlet.score, dirichlet.variance, dirichlet.interval):
+                with pytest.raises(ValueError, match="counts"):
+                    function(*state)
+            with pytest.raises(ValueError, match="counts"):
+                dirichlet.update(*[[count] for count in state], [0.0], None)
 
 
-@pytest.mark.parametrize("label", [2.0, -1.0, 0.5, float("nan")])
-def test_a_label_that_is_none_is_refused(label):
-    with pytest.raises(ValueError, match="whole number"):
-        dirichlet.update([1.0], [1.0], [label], None)
+def test_a_label_that_is_none_is_refused(subtests):
+    for label in (2.0, -1.0, 0.5, float("nan")):
+        with subtests.test(label=label), pytest.raises(ValueError, match="whole number"):
+            dirichlet.update([1.0], [1.0], [label], None)
 
 
 def test_there_is_one_law_for_each_number_of_classes():

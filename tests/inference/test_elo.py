@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import pairs_from_hits
 from app.inference.preferences import elo
-from tests.inference.preferences import judged
+from tests.inference.preferences import simulate_preferences
 
 
 def test_a_win_among_equals_moves_half_of_k():
@@ -23,7 +23,7 @@ def test_an_underdog_gains_more():
 
 def test_ratings_are_those_of_evalica():
     rng = np.random.default_rng(16)
-    first, second, outcomes = judged(rng.normal(0, 1, 10), 500, rng, threshold=0.5)
+    first, second, outcomes = simulate_preferences(rng.normal(0, 1, 10), 500, rng, threshold=0.5)
     winner = {1: evalica.Winner.X, 0: evalica.Winner.Draw, -1: evalica.Winner.Y}
     theirs = evalica.elo(first.tolist(), second.tolist(), [winner[o] for o in outcomes.tolist()], initial=1000, k=30)
     ours = elo.fit(first, second, outcomes, k=30, initial=1000)
@@ -39,7 +39,7 @@ def test_points_are_only_passed_on(rows):
 
 def test_bootstrap_intervals_hold_the_rating_and_are_the_same_for_the_same_rng():
     rng = np.random.default_rng(17)
-    judgments = judged(np.array([-1.0, 0.0, 1.0]), 300, rng)
+    judgments = simulate_preferences(np.array([-1.0, 0.0, 1.0]), 300, rng)
     fits = [elo.fit(*judgments, resamples=50, rng=np.random.default_rng(1)) for _ in range(2)]
     np.testing.assert_array_equal(fits[0].low, fits[1].low)
     assert (fits[0].low < fits[0].high).all()
@@ -50,7 +50,7 @@ def test_bootstrap_intervals_hold_the_rating_and_are_the_same_for_the_same_rng()
 def test_judgments_that_belong_together_are_drawn_together():
     # Four copies of every judgment tell no more than one of them, if they come together.
     rng = np.random.default_rng(20)
-    judgments = judged(rng.normal(0, 1, 6), 60, rng)
+    judgments = simulate_preferences(rng.normal(0, 1, 6), 60, rng)
     fourfold = [np.repeat(column, 4) for column in judgments]
     apart, together = (
         elo.fit(*fourfold, dependence_blocks=blocks, k=4.0, resamples=200, rng=np.random.default_rng(1))
@@ -61,7 +61,7 @@ def test_judgments_that_belong_together_are_drawn_together():
 
 
 def test_an_item_judged_once_takes_its_error_from_the_others():
-    first, second, outcomes = judged(np.array([-1.0, 0.0, 1.0]), 60, np.random.default_rng(3))
+    first, second, outcomes = simulate_preferences(np.array([-1.0, 0.0, 1.0]), 60, np.random.default_rng(3))
     found = elo.fit([*first, 3], [*second, 0], [*outcomes, 1], resamples=100, rng=np.random.default_rng(1))
     assert found.standard_error[3] == pytest.approx(found.standard_error[:3].mean(), rel=0.25)
     assert (found.low[3] + found.high[3]) / 2 == pytest.approx(found.score[3])
@@ -89,7 +89,7 @@ def test_intervals_hold_the_rating_that_such_hits_lead_to_as_often_as_they_say(p
 def test_strong_items_come_out_above_weak_ones():
     rng = np.random.default_rng(18)
     truth = np.linspace(-2, 2, 8)
-    fit = elo.fit(*judged(truth, 4000, rng), k=8)
+    fit = elo.fit(*simulate_preferences(truth, 4000, rng), k=8)
     assert np.corrcoef(fit.score, truth)[0, 1] > 0.97
     # 400 points are odds of 10.
     assert fit.score[-1] - fit.score[0] == pytest.approx(4 * 400 / np.log(10), rel=0.2)

@@ -25,7 +25,7 @@ from app.inference.systems.graded_marginal import (
 from app.inference.systems.graded_response import fit, item_information
 
 
-def drawn(judgments, systems, judges, segments, *, seed):
+def draw_judgments(judgments, systems, judges, segments, *, seed):
     """Judgments from known parameters, those drawn from near the prior."""
     rng = np.random.default_rng(seed)
     theta, log_a = rng.normal(0, math.sqrt(2), systems), rng.normal(math.log(1.7), 0.6, judges)
@@ -44,7 +44,7 @@ def probability(outcome, theta, a, lower, upper):
 
 
 def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
-    data = drawn(30, 2, 2, 2, seed=1)
+    data = draw_judgments(30, 2, 2, 2, seed=1)
     prior, a, b = Prior(), np.exp(data.log_a), data.b
     terms = logistic_terms(*data.columns)
 
@@ -74,7 +74,7 @@ def test_nodes_of_the_prior_are_those_of_the_paper_at_the_stated_variance():
 def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, monkeypatch):
     # Nodes that follow the modes give the gradient of the integral, so there they must be enough to be exact.
     monkeypatch.setattr(graded_marginal, "_TERMS_AT_ONCE", 100)  # so that there are several blocks
-    data = drawn(300, 5, 4, 6, seed=2)
+    data = draw_judgments(300, 5, 4, 6, seed=2)
     terms, prior = logistic_terms(*data.columns), Prior(barrier=0.3)
 
     def nodes_at(log_a, b):
@@ -83,16 +83,16 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
         )
         return quadrature_nodes(mode, curvature, prior, count)
 
-    def at(point):
+    def value_and_gradient(point):
         log_a, b = point[:4], point[4:]
         value, *gradient = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
         return value, np.concatenate(gradient)
 
     point = np.concatenate([data.log_a + 0.1, data.b.T.ravel()])
     steps = 1e-5 * np.eye(len(point))
-    slopes = [(at(point + step)[0] - at(point - step)[0]) / 2e-5 for step in steps]
-    bends = [(at(point + step)[1] - at(point - step)[1]) / 2e-5 for step in steps]
-    np.testing.assert_allclose(at(point)[1], slopes, atol=1e-6)
+    slopes = [(value_and_gradient(point + step)[0] - value_and_gradient(point - step)[0]) / 2e-5 for step in steps]
+    bends = [(value_and_gradient(point + step)[1] - value_and_gradient(point - step)[1]) / 2e-5 for step in steps]
+    np.testing.assert_allclose(value_and_gradient(point)[1], slopes, atol=1e-6)
     curvature = observed_information(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
     np.testing.assert_allclose(curvature, -np.array(bends), atol=1e-5)
 
@@ -113,7 +113,7 @@ def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro()
 
 
 def test_fit_is_where_a_general_optimiser_finds_the_maximum():
-    data = drawn(200, 4, 3, 3, seed=3)
+    data = draw_judgments(200, 4, 3, 3, seed=3)
     terms, prior, found = logistic_terms(*data.columns), Prior(), fit(*data.columns)
 
     def loss(point):
@@ -130,7 +130,7 @@ def test_fit_is_where_a_general_optimiser_finds_the_maximum():
 
 
 def test_performance_is_the_mode_given_the_rest_and_its_error_comes_from_the_curvature():
-    data = drawn(200, 3, 3, 3, seed=4)
+    data = draw_judgments(200, 3, 3, 3, seed=4)
     found = fit(*data.columns)
 
     def log_density(theta, system):
@@ -146,7 +146,7 @@ def test_performance_is_the_mode_given_the_rest_and_its_error_comes_from_the_cur
 
 
 def test_known_parameters_are_recovered_within_their_errors():
-    data = drawn(6000, 12, 30, 30, seed=5)
+    data = draw_judgments(6000, 12, 30, 30, seed=5)
     found = fit(*data.columns)
     assert np.corrcoef(found.score, data.theta)[0, 1] > 0.995
     log_error = found.sensitivity_standard_error / found.sensitivity
@@ -157,7 +157,7 @@ def test_known_parameters_are_recovered_within_their_errors():
 
 
 def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments():
-    data = drawn(3000, 6, 20, 20, seed=6)
+    data = draw_judgments(3000, 6, 20, 20, seed=6)
     errors = {}
     for adaptive in (True, False):
         found = fit(*data.columns, adaptive=adaptive, with_errors=False)
@@ -168,7 +168,7 @@ def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments(
 
 
 def test_random_judge_is_the_least_sensitive():
-    data = drawn(3000, 8, 10, 10, seed=7)
+    data = draw_judgments(3000, 8, 10, 10, seed=7)
     i, k, j, outcomes = data.columns
     rng = np.random.default_rng(8)
     outcomes = np.where(k == 4, rng.integers(-1, 2, len(k)), outcomes)
@@ -179,7 +179,7 @@ def test_random_judge_is_the_least_sensitive():
 
 
 def test_order_of_judgments_and_numbering_change_nothing():
-    data = drawn(150, 4, 3, 5, seed=9)
+    data = draw_judgments(150, 4, 3, 5, seed=9)
     there = fit(*data.columns)
     order = np.random.default_rng(1).permutation(150)
     i, k, j, outcomes = (column[order] for column in data.columns)
@@ -298,7 +298,7 @@ def test_segment_without_ties_keeps_its_two_difficulties_apart_and_in_order():
 
 
 def test_fit_that_is_stopped_early_is_refused():
-    data = drawn(100, 3, 3, 3, seed=12)
+    data = draw_judgments(100, 3, 3, 3, seed=12)
     with pytest.raises(NotConverged, match="did not settle within 2 steps") as refused:
         fit(*data.columns, max_iterations=2)
     assert refused.value.code == "not_converged"
@@ -313,31 +313,26 @@ def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
 
 def test_too_many_parameters_for_errors_leave_them_out_and_say_so(monkeypatch):
     monkeypatch.setattr("app.inference.systems.graded_response.MAX_PARAMETERS_FOR_ERRORS", 8)
-    found = fit(*drawn(100, 3, 3, 3, seed=12).columns)
+    found = fit(*draw_judgments(100, 3, 3, 3, seed=12).columns)
     assert np.isnan(found.difficulty_standard_error).all()
     assert np.isfinite(found.standard_error).all()
     assert len(found.notes) == 1
     assert found.notes[0].startswith("3 judges and 3 segments are too many for standard errors of sensitivities")
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
+def test_malformed_arrays_are_refused(subtests):
+    for columns, message in (
         (([0, 1], [0], [0, 0], [1, 0]), "lengths are: items 2, annotators 1"),
         (([0, 1], [0, 0], [0, 0], [1, 2]), "outcomes are -1, 0 or 1, but 1 to 2 occur"),
         (([0, 5], [0, 0], [0, 0], [1, 0]), "items are numbered from 0 to 4, but 0 to 5 occur"),
         (([0.0, 1.0], [0, 0], [0, 0], [1, 0]), "items must be whole numbers, not float64"),
         (([[0, 1]], [0, 0], [0, 0], [1, 0]), "items is an array of shape"),
-    ],
-)
-def test_malformed_arrays_are_refused(columns, message):
-    with pytest.raises(ValueError, match=message):
-        fit(*columns, n_items=5)
+    ):
+        with subtests.test(columns=columns, message=message), pytest.raises(ValueError, match=message):
+            fit(*columns, n_items=5)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"tau": 0.0}, {"sigma_a": math.inf}, {"barrier": math.nan}, {"mu_b": (0.5, 0.5)}, {"mu_a": math.inf}]
-)
-def test_impossible_priors_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Prior(**wrong)
+def test_impossible_priors_are_refused(subtests):
+    for wrong in ({"tau": 0.0}, {"sigma_a": math.inf}, {"barrier": math.nan}, {"mu_b": (0.5, 0.5)}, {"mu_a": math.inf}):
+        with subtests.test(wrong=wrong), pytest.raises(ValueError, match=next(iter(wrong))):
+            Prior(**wrong)

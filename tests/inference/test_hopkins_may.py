@@ -72,11 +72,11 @@ def test_slopes_are_those_of_the_value_however_far_out(difference, radius, wins,
     won, lost, tied = (np.array([float(count)]) for count in (wins, losses, ties))
     comparisons = PairOutcomeCounts(np.array([0]), np.array([1]), won, lost, tied, n_items=2)
 
-    def at(d):
+    def likelihood_at(d):
         return hopkins_may_likelihood(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
 
-    here, step = at(difference), 1e-4
-    ahead, behind = at(difference + step), at(difference - step)
+    here, step = likelihood_at(difference), 1e-4
+    ahead, behind = likelihood_at(difference + step), likelihood_at(difference - step)
     assert here.slope[0] == pytest.approx((ahead.value - behind.value) / (2 * step), rel=1e-5, abs=1e-5)
     assert here.bend[0] == pytest.approx((behind.slope[0] - ahead.slope[0]) / (2 * step), rel=1e-4, abs=1e-5)
 

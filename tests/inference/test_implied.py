@@ -1,4 +1,4 @@
-"""What answers about pairs imply: by hand, by a closure made another way, and that it stays small."""
+"""Pairs implied by other answers: by hand, by a closure made another way, and that their store stays small."""
 
 import numpy as np
 import pytest
@@ -133,12 +133,13 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     assert all(order.implied_outcome(a, b) == pair_outcome([value[a], value[b]]) for a, b in pairs)
 
 
-@pytest.mark.parametrize(("otherwise", "asked"), [(0, 3), (1, 7), (20, 100), (5, 5)])
-def test_the_share_answered_otherwise_has_wilsons_interval(otherwise, asked):
-    expected = binomtest(otherwise, asked).proportion_ci(method="wilson")
-    assert ImpliedCounts(asked, 0, asked, otherwise).wrong_share_interval() == pytest.approx(
-        (otherwise / asked, expected.low, expected.high), abs=1e-12
-    )
+def test_the_share_answered_otherwise_has_wilsons_interval(subtests):
+    for otherwise, asked in ((0, 3), (1, 7), (20, 100), (5, 5)):
+        with subtests.test(otherwise=otherwise, asked=asked):
+            expected = binomtest(otherwise, asked).proportion_ci(method="wilson")
+            assert ImpliedCounts(asked, 0, asked, otherwise).wrong_share_interval() == pytest.approx(
+                (otherwise / asked, expected.low, expected.high), abs=1e-12
+            )
 
 
 def test_where_nothing_was_asked_anyway_nobody_knows_how_often_it_was_wrong():

@@ -42,10 +42,10 @@ def test_the_three_annotators_of_the_paper_tell_what_the_paper_says(response, bi
 
 def test_mutual_information_by_hand():
     # p(Y = 1) = .2 * .9 + .8 * .2 = .34; p(Z = 1 | Y = 1) = .18 / .34, p(Z = 1 | Y = 2) = .02 / .66.
-    def of(p):
+    def binary_entropy(p):
         return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
 
-    by_hand = of(0.2) - 0.34 * of(0.18 / 0.34) - 0.66 * of(0.02 / 0.66)
+    by_hand = binary_entropy(0.2) - 0.34 * binary_entropy(0.18 / 0.34) - 0.66 * binary_entropy(0.02 / 0.66)
     assert by_hand == pytest.approx(0.253, abs=0.0005)
     assert mutual_information([0.2, 0.8], [[0.9, 0.1], [0.2, 0.8]]) == pytest.approx(by_hand, abs=1e-15)
 

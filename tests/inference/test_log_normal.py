@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.log_normal import LAW, LOGARITHM_PER_SCORE, update
-from tests.inference.beliefs import replayed
+from tests.inference.beliefs import posteriors_after
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
 ONE = LawParameters(gamma=0.25)  # a noise of 1 on the logarithm
@@ -67,19 +67,20 @@ def test_how_far_above_the_reference_is_how_far_below_it_upside_down(items, tune
     assert mirrored[1] == upright[1]
 
 
-@pytest.mark.parametrize("impossible", [0.0, 1.0, -0.1, 1.1, math.nan])
-def test_what_is_the_share_of_no_ratio_is_refused(impossible):
-    with pytest.raises(ValueError, match=r"share|score"):
-        update([0.0, 0.0], [1.0, 1.0], [0.5, impossible], ONE)
+def test_what_is_the_share_of_no_ratio_is_refused(subtests):
+    for impossible in (0.0, 1.0, -0.1, 1.1, math.nan):
+        with subtests.test(impossible=impossible), pytest.raises(ValueError, match=r"share|score"):
+            update([0.0, 0.0], [1.0, 1.0], [0.5, impossible], ONE)
 
 
-@pytest.mark.parametrize(("mu", "sigma2"), [(math.nan, 1.0), (math.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)])
-def test_what_is_no_posterior_is_refused(mu, sigma2):
-    with pytest.raises(ValueError, match=r"mu|sigma2"):
-        update([mu], [sigma2], [0.5], ONE)
-    with pytest.raises(ValueError, match=r"mu|sigma2"):
-        family.score(mu, sigma2)
-    assert not family.is_valid_prior(mu, sigma2)
+def test_what_is_no_posterior_is_refused(subtests):
+    for mu, sigma2 in ((math.nan, 1.0), (math.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)):
+        with subtests.test(mu=mu, sigma2=sigma2):
+            with pytest.raises(ValueError, match=r"mu|sigma2"):
+                update([mu], [sigma2], [0.5], ONE)
+            with pytest.raises(ValueError, match=r"mu|sigma2"):
+                family.score(mu, sigma2)
+            assert not family.is_valid_prior(mu, sigma2)
 
 
 def test_a_score_is_the_share_of_the_median_ratio():
@@ -141,7 +142,7 @@ def test_it_recovers_known_ratios_and_its_intervals_hold_as_many_as_they_say(see
     truth = rng.normal(0.0, 1.0, items)
     seen = truth[:, None] + rng.normal(0.0, 0.4, (items, judgments))
     hits = [AnsweredHit(k, range(items), expit(column).tolist()) for k, column in enumerate(seen.T)]
-    state = replayed(LAW, items, hits)
+    state = posteriors_after(LAW, items, hits)
     # The mean of 5 judgments is off by 0.4 / sqrt(5) = 0.18 on the logarithm.
     assert np.sqrt(np.mean((state[0] - truth) ** 2)) == pytest.approx(0.4 / judgments**0.5, rel=0.15)
     low, high = family.interval(*state)

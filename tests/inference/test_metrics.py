@@ -88,16 +88,13 @@ def test_ndcg_of_no_items_is_inestimable():
         metrics.ndcg([], [])
 
 
-@pytest.mark.parametrize(
-    ("measure", "message"),
-    [
+def test_what_cannot_be_compared_is_refused(subtests):
+    for measure, message in (
         (lambda: metrics.pearson([1, 2], [1, 2, 3]), "both must be"),
         (lambda: metrics.correlate_scores([1, 2], [1, 2, 3]), "both must be"),
         (lambda: metrics.spearman([1, np.inf], [1, 2]), "finite"),
         (lambda: metrics.ndcg([-1, 2], [1, 2]), "at least 0"),
         (lambda: metrics.ndcg([1, 2], [1, 2], cutoff=0), "cutoff"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(measure, message):
-    with pytest.raises(ValueError, match=message):
-        measure()
+    ):
+        with subtests.test(measure=measure, message=message), pytest.raises(ValueError, match=message):
+            measure()

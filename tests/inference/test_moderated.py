@@ -10,10 +10,10 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit
 from app.inference.online.trueskill import LAW
 from app.inference.ratings.moderated_means import moderate_means
-from tests.inference.beliefs import replayed
+from tests.inference.beliefs import posteriors_after
 
 
-def of(judgments, n_items=None, scale=(0.0, 1.0)):
+def means_of(judgments, n_items=None, scale=(0.0, 1.0)):
     """Of a list of scores per item, every judgment by another annotator."""
     scores = np.array([score for own in judgments for score in own], float)
     items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
@@ -25,7 +25,7 @@ def test_by_hand():
     # .2, .4 and .5, .9: SS .02 and .08, pooled .05. m' = 1.1 / 3 and 1.9 / 3, which have the same m'(1 - m'), so that
     # phi m'(1 - m') is .05 too. SS / v are .4 and 1.6: no more apart than by chance, so d0 is 1000; the two items have
     # but 2 degrees of freedom, whose t is 4.30265273.
-    found = of([[0.2, 0.4], [0.5, 0.9]])
+    found = means_of([[0.2, 0.4], [0.5, 0.9]])
     error = np.sqrt(np.array([50.02, 50.08]) / 1001 / 2)
     assert found.mean == pytest.approx([0.3, 0.7])
     assert found.standard_error == pytest.approx(error)
@@ -66,7 +66,7 @@ def test_it_is_what_the_formulas_say(spread):
     noise = 0.1 * np.exp(spread * rng.normal(size=40))
     sizes = rng.integers(1, 7, size=40)
     judgments = [rng.normal(rng.random(), sd, n).clip(0, 1).tolist() for sd, n in zip(noise, sizes, strict=True)]
-    found = of(judgments)
+    found = means_of(judgments)
     columns = np.array(plainly(judgments)).T
     assert np.array([found.mean, found.standard_error, found.freedom]) == pytest.approx(columns)
     assert (found.freedom.max() < 30) == (spread > 0)  # where items differ, less is borrowed from the others
@@ -77,7 +77,7 @@ ITEMS = st.lists(st.lists(st.integers(0, 100).map(lambda k: k / 100), min_size=1
 
 @given(ITEMS)
 def test_an_interval_holds_its_mean_and_stays_on_the_scale(judgments):
-    found = of(judgments)
+    found = means_of(judgments)
     low, high = found.interval()
     if np.isnan(found.standard_error).any():
         assert all(len(set(own)) == 1 for own in judgments)
@@ -92,57 +92,64 @@ def test_an_interval_holds_its_mean_and_stays_on_the_scale(judgments):
 
 @given(ITEMS)
 def test_points_and_shares_tell_the_same(judgments):
-    shares, points = of(judgments), of([[100 * score for score in own] for own in judgments], scale=(0.0, 100.0))
+    shares, points = (
+        means_of(judgments),
+        means_of([[100 * score for score in own] for own in judgments], scale=(0.0, 100.0)),
+    )
     np.testing.assert_allclose(points.interval(), 100 * np.array(shares.interval()), atol=1e-9)
 
 
 def test_without_bounds_nothing_is_cut_and_moving_all_scores_moves_the_intervals():
     judgments = [[0.1, 0.2], [0.9, 0.4, 0.3]]
-    moved = of([[score - 5 for score in own] for own in judgments], scale=None)
-    np.testing.assert_allclose(moved.interval(), np.array(of(judgments, scale=None).interval()) - 5)
-    assert of(judgments, scale=None).interval()[0].min() < 0
+    moved = means_of([[score - 5 for score in own] for own in judgments], scale=None)
+    np.testing.assert_allclose(moved.interval(), np.array(means_of(judgments, scale=None).interval()) - 5)
+    assert means_of(judgments, scale=None).interval()[0].min() < 0
 
 
 def test_an_item_judged_once_takes_its_error_from_the_others_and_one_never_judged_has_none():
-    found = of([[0.4, 0.6], [0.3, 0.5, 0.1], [0.5]], n_items=4)
+    found = means_of([[0.4, 0.6], [0.3, 0.5, 0.1], [0.5]], n_items=4)
     assert found.standard_error[2] > found.standard_error[0]
     assert np.isfinite(np.array(found.interval())[:, 2]).all()
     assert np.isnan([found.mean[3], found.standard_error[3], *np.array(found.interval())[:, 3]]).all()
 
 
 def test_agreement_on_one_item_by_chance_is_no_certainty():
-    found = of([[0.5, 0.5], [0.2, 0.6], [0.4, 0.9], [0.3, 0.1]])
+    found = means_of([[0.5, 0.5], [0.2, 0.6], [0.4, 0.9], [0.3, 0.1]])
     low, high = found.interval()
     assert high[0] - low[0] > 0.3
 
 
-@pytest.mark.parametrize("judgments", [[[0.5], [0.7]], [[0.1] * 3, [0.7] * 10], [[1.0, 1.0]], [[]]])
-def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(judgments):
-    assert np.isnan(of(judgments).interval()).all()
+def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(subtests):
+    nothing: list[float] = []
+    for judgments in ([[0.5], [0.7]], [[0.1] * 3, [0.7] * 10], [[1.0, 1.0]], [nothing]):
+        with subtests.test(judgments=judgments):
+            assert np.isnan(means_of(judgments).interval()).all()
 
 
-def by(annotators, n_items=2):
+def means_by(annotators, n_items=2):
     items, scores = [0, 0, 0, 0, 1, 1], [0.2, 0.6, 0.2, 0.6, 0.3, 0.9]
     return moderate_means(Tally.empty(n_items).add_judgments(items, annotators, scores))
 
 
 def test_somebody_who_judges_an_item_again_adds_nothing_to_its_certainty():
     again, once = (
-        by([0, 1, 0, 1, 0, 1]),
+        means_by([0, 1, 0, 1, 0, 1]),
         moderate_means(Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
     )
     np.testing.assert_array_equal(again.interval(), once.interval())
-    assert by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
-    assert by([0, 1, 0, 0, 0, 1]).standard_error[0] > again.standard_error[0]  # three of the four are one person's
+    assert means_by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
+    assert (
+        means_by([0, 1, 0, 0, 0, 1]).standard_error[0] > again.standard_error[0]
+    )  # three of the four are one person's
 
 
 def test_a_single_annotator_tells_nothing_of_how_far_annotators_differ():
-    assert np.isnan(by([0] * 6).interval()).all()
+    assert np.isnan(means_by([0] * 6).interval()).all()
 
 
 def test_an_interval_of_equal_ends_or_a_level_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="level"):
-        of([[0.2, 0.4]]).interval(1.0)
+        means_of([[0.2, 0.4]]).interval(1.0)
 
 
 # How often they are right
@@ -169,23 +176,26 @@ def true_means(judge, items=300, annotators=30):
     return np.mean([judge(*everybody).mean(axis=1) for _ in range(20)], axis=0)
 
 
-def asked(random, judge, per_item, items=300, annotators=30):
+def ask_annotators(random, judge, per_item, items=300, annotators=30):
     shown = np.repeat(np.arange(items), per_item)
     who = np.concatenate([random.permutation(annotators)[:per_item] for _ in range(items)])
     return shown, who, judge(shown, who)
 
 
-@pytest.mark.parametrize("careless", [0.0, 0.15])
-@pytest.mark.parametrize("per_item", [2, 3, 5])
-def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(per_item, careless):
-    hits = []
-    for seed in range(6):
-        random = np.random.default_rng(seed)
-        judge = crowd(random, careless=careless)
-        truth = true_means(judge)
-        low, high = moderate_means(Tally.empty(300).add_judgments(*asked(random, judge, per_item))).interval()
-        hits.append((low <= truth) & (truth <= high))
-    assert 0.93 < np.mean(hits) < 0.97  # 1800 intervals: a standard error of .005
+def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(subtests):
+    for per_item in (2, 3, 5):
+        for careless in (0.0, 0.15):
+            with subtests.test(per_item=per_item, careless=careless):
+                hits = []
+                for seed in range(6):
+                    random = np.random.default_rng(seed)
+                    judge = crowd(random, careless=careless)
+                    truth = true_means(judge)
+                    low, high = moderate_means(
+                        Tally.empty(300).add_judgments(*ask_annotators(random, judge, per_item))
+                    ).interval()
+                    hits.append((low <= truth) & (truth <= high))
+                assert 0.93 < np.mean(hits) < 0.97  # 1800 intervals: a standard error of .005
 
 
 def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
@@ -194,7 +204,7 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         random = np.random.default_rng(seed)
         judge = crowd(random)
         truth = true_means(judge)
-        found = moderate_means(Tally.empty(300).add_judgments(*asked(random, judge, 3)))
+        found = moderate_means(Tally.empty(300).add_judgments(*ask_annotators(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
             told.append(found.compare_intervals(low, high)[0])
@@ -213,7 +223,7 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         noise = random.normal(0, 0.1, (len(hits), 5))
         scores = (truth[hits] + strict[who, None] + noise).clip(0, 1)
         answers = [*map(AnsweredHit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
-        low, high = LAW.family.interval(*replayed(LAW, 150, answers))
+        low, high = LAW.family.interval(*posteriors_after(LAW, 150, answers))
         found = moderate_means(Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
         meant = truth + strict.mean()
         off.append(found.compare_intervals(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
@@ -222,7 +232,7 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
 
 def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and_by_their_width():
     # Means .5 and .3, equal errors e: between them .02 - e^2, so a part k of what is between them is kept.
-    found = of([[0.49, 0.51], [0.29, 0.31]], n_items=3, scale=None)
+    found = means_of([[0.49, 0.51], [0.29, 0.31]], n_items=3, scale=None)
     e2 = found.standard_error[0] ** 2
     kept = (0.02 - e2) / 0.02
     low, high = np.array([0.5, 0.3, 0.0]), np.array([0.52, 0.32, 0.0])
@@ -232,12 +242,12 @@ def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and
     assert share == pytest.approx(np.mean(around.cdf(high[:2]) - around.cdf(low[:2])))
     own_low, own_high = found.interval()
     assert times == pytest.approx(0.02 / (own_high - own_low)[0])
-    assert np.isnan(of([[0.5]]).compare_intervals(np.zeros(1), np.ones(1))).all()
+    assert np.isnan(means_of([[0.5]]).compare_intervals(np.zeros(1), np.ones(1))).all()
 
 
 @given(ITEMS)
 def test_an_interval_over_the_whole_scale_holds_the_truth_and_an_empty_one_does_not(judgments):
-    found = of(judgments)
+    found = means_of(judgments)
     all_of_it, nothing = np.ones(len(judgments)), np.zeros(len(judgments))
     if np.isfinite(found.standard_error).all():
         assert found.compare_intervals(nothing, all_of_it)[0] == pytest.approx(1.0)

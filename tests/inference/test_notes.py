@@ -14,9 +14,8 @@ APP = Path(__file__).resolve().parents[2] / "app"
 NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
 
 
-@pytest.mark.parametrize(
-    ("numbers", "by_number", "by_name"),
-    [
+def test_a_note_speaks_of_things_by_their_numbers_until_their_names_are_known(subtests):
+    for numbers, by_number, by_name in (
         ([3], "item 3", "item “d”"),
         ([1, 3], "items 1 and 3", "items “b” and “d”"),
         ([0, 1, 3], "items 0, 1 and 3", "items “a”, “b” and “d”"),
@@ -25,12 +24,11 @@ NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
             "12 items (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)",
             "12 items (“a”, “b”, “c”, “d”, “e”, “f”, “g”, “h”, “i”, “j”, ...)",
         ),
-    ],
-)
-def test_a_note_speaks_of_things_by_their_numbers_until_their_names_are_known(numbers, by_number, by_name):
-    note = Note("unrated", "Nothing is known about {0}.", make_mention("item", numbers))
-    assert note == f"Nothing is known about {by_number}."
-    assert note.with_names(NAMES) == f"Nothing is known about {by_name}."
+    ):
+        with subtests.test(numbers=numbers, by_number=by_number, by_name=by_name):
+            note = Note("unrated", "Nothing is known about {0}.", make_mention("item", numbers))
+            assert note == f"Nothing is known about {by_number}."
+            assert note.with_names(NAMES) == f"Nothing is known about {by_name}."
 
 
 def test_numbers_that_are_not_of_things_stay_as_they_are():

@@ -44,18 +44,19 @@ def test_by_hand_of_two_items():
     assert chance_all_on_believed_side(two, 0.55, 0.0) == pytest.approx(0.7602**2, abs=1e-4)
 
 
-@pytest.mark.parametrize("within", [0.0, 0.05])
-@pytest.mark.parametrize("best", [1, 5, 19])
-def test_as_draws_of_all_true_means_say(best, within):
-    rng = np.random.default_rng(best)
-    known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
-    score = known.centre + rng.normal(0, 0.01, 20)
-    drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
-    order = np.argsort(-score)
-    right = drawn[:, order[best:]].max(axis=1) <= drawn[:, order[:best]].min(axis=1) + within
-    assert chance_best_are_highest(known, score, best, within) == pytest.approx(right.mean(), abs=0.012)
-    sides = np.where(known.centre > 0.5, drawn >= 0.5 - within, drawn <= 0.5 + within).all(axis=1)
-    assert chance_all_on_believed_side(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
+def test_as_draws_of_all_true_means_say(subtests):
+    for best in (1, 5, 19):
+        for within in (0.0, 0.05):
+            with subtests.test(best=best, within=within):
+                rng = np.random.default_rng(best)
+                known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+                score = known.centre + rng.normal(0, 0.01, 20)
+                drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
+                order = np.argsort(-score)
+                right = drawn[:, order[best:]].max(axis=1) <= drawn[:, order[:best]].min(axis=1) + within
+                assert chance_best_are_highest(known, score, best, within) == pytest.approx(right.mean(), abs=0.012)
+                sides = np.where(known.centre > 0.5, drawn >= 0.5 - within, drawn <= 0.5 + within).all(axis=1)
+                assert chance_all_on_believed_side(known, 0.5, within) == pytest.approx(sides.mean(), abs=0.012)
 
 
 @pytest.mark.parametrize(("freedom", "first"), [(5.0, 0.8), (1000.0, 0.56)])
@@ -155,23 +156,26 @@ def test_of_each_item_by_hand():
     assert item_chances_of_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx([0.99865, 0.97725], abs=1e-5)
 
 
-@pytest.mark.parametrize("within", [0.0, 0.05])
-@pytest.mark.parametrize("best", [1, 5, 19])
-def test_of_each_item_as_draws_of_all_true_means_say(best, within):
-    rng = np.random.default_rng(best)
-    known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
-    drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
-    order = np.argsort(-known.centre)
-    mine, others = order[:best], order[best:]
-    above, below = np.ones((2, 40_000, 20), bool)
-    above[:, mine] = drawn[:, mine] >= drawn[:, others].max(axis=1)[:, None] - within
-    below[:, others] = drawn[:, others] <= drawn[:, mine].min(axis=1)[:, None] + within
-    found = item_chances_of_best(known, known.centre, best, within)
-    assert found == pytest.approx((above & below).mean(axis=0), abs=0.012)
-    # Being among the best is no less likely: others may be above, as long as they are few.
-    fewest = np.sort(drawn, axis=1)[:, [-best - 1, -best]]
-    there = np.where(np.isin(np.arange(20), mine), drawn >= fewest[:, [0]] - within, drawn <= fewest[:, [1]] + within)
-    assert np.all(found <= there.mean(axis=0) + 0.012)
+def test_of_each_item_as_draws_of_all_true_means_say(subtests):
+    for best in (1, 5, 19):
+        for within in (0.0, 0.05):
+            with subtests.test(best=best, within=within):
+                rng = np.random.default_rng(best)
+                known = BelievedMeans(rng.normal(0.5, 0.1, 20), rng.uniform(0.01, 0.05, 20), np.full(20, 8.0))
+                drawn = known.centre + known.error * rng.standard_t(8, (40_000, 20))
+                order = np.argsort(-known.centre)
+                mine, others = order[:best], order[best:]
+                above, below = np.ones((2, 40_000, 20), bool)
+                above[:, mine] = drawn[:, mine] >= drawn[:, others].max(axis=1)[:, None] - within
+                below[:, others] = drawn[:, others] <= drawn[:, mine].min(axis=1)[:, None] + within
+                found = item_chances_of_best(known, known.centre, best, within)
+                assert found == pytest.approx((above & below).mean(axis=0), abs=0.012)
+                # Being among the best is no less likely: others may be above, as long as they are few.
+                fewest = np.sort(drawn, axis=1)[:, [-best - 1, -best]]
+                there = np.where(
+                    np.isin(np.arange(20), mine), drawn >= fewest[:, [0]] - within, drawn <= fewest[:, [1]] + within
+                )
+                assert np.all(found <= there.mean(axis=0) + 0.012)
 
 
 def test_that_all_items_are_settled_is_less_likely_than_that_each_is():

@@ -14,7 +14,7 @@ def columns(judgments):
     return [np.array([row[k] for row in judgments], int) for k in range(3)]
 
 
-def of(judgments, n_items=4):
+def tally_of(judgments, n_items=4):
     items, annotators, points = columns(judgments)
     return Tally.empty(n_items).add_judgments(items, annotators, points / 100)
 
@@ -33,7 +33,7 @@ def test_by_hand():
 
 @given(JUDGMENTS)
 def test_sums_are_those_of_each_item_by_itself(judgments):
-    found = of(judgments)
+    found = tally_of(judgments)
     for item in range(4):
         own = [(who, points / 100) for shown, who, points in judgments if shown == item]
         first = dict(reversed(own))
@@ -47,7 +47,7 @@ def test_sums_are_those_of_each_item_by_itself(judgments):
 
 @given(JUDGMENTS, st.lists(st.integers(0, 30), max_size=4))
 def test_the_same_to_the_last_bit_in_any_pieces(judgments, cuts):
-    whole, pieces = of(judgments), of([])
+    whole, pieces = tally_of(judgments), tally_of([])
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 30], strict=True):
         items, annotators, points = columns(judgments[start:stop])
         pieces = pieces.add_judgments(items, annotators, points / 100)
@@ -68,7 +68,7 @@ def test_who_judged_what_is_remembered_over_millions(monkeypatch):
 
 
 def test_going_on_leaves_the_tally_before_as_it_was():
-    before = of([(0, 0, 50)])
+    before = tally_of([(0, 0, 50)])
     before.add_judgments([0], [0], [1.0])
     assert (before.judgments.tolist(), before.repeats.tolist()) == ([1, 0, 0, 0], [1, 0, 0, 0])
 

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.preferences import thurstone
-from tests.inference.preferences import judged
+from tests.inference.preferences import simulate_preferences
 
 
 def test_three_wins_out_of_four_are_a_normal_quantile():
@@ -20,7 +20,7 @@ def test_three_wins_out_of_four_are_a_normal_quantile():
 
 def test_scores_are_at_the_maximum_of_the_likelihood():
     rng = np.random.default_rng(11)
-    first, second, outcomes = judged(rng.normal(0, 1, 5), 150, rng, threshold=0.3)
+    first, second, outcomes = simulate_preferences(rng.normal(0, 1, 5), 150, rng, threshold=0.3)
 
     def loss(free):
         scores = np.append(free, -free.sum())

@@ -76,14 +76,16 @@ def pair(first: Posterior, second: Posterior, scores_of_both: list[float], tuned
     return list(zip(mus, sigma2s, strict=True))
 
 
-@pytest.mark.parametrize(("t", "epsilon", "v", "w"), WINS)
-def test_surprise_of_a_win_is_right_in_the_far_tails(t, epsilon, v, w):
-    assert truncated_normal.win_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+def test_surprise_of_a_win_is_right_in_the_far_tails(subtests):
+    for t, epsilon, v, w in WINS:
+        with subtests.test(t=t, epsilon=epsilon, v=v, w=w):
+            assert truncated_normal.win_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize(("t", "epsilon", "v", "w"), DRAWS)
-def test_surprise_of_a_draw_is_right_in_the_far_tails(t, epsilon, v, w):
-    assert truncated_normal.tie_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
+def test_surprise_of_a_draw_is_right_in_the_far_tails(subtests):
+    for t, epsilon, v, w in DRAWS:
+        with subtests.test(t=t, epsilon=epsilon, v=v, w=w):
+            assert truncated_normal.tie_surprise(t, epsilon) == pytest.approx((v, w), rel=1e-12, abs=1e-300)
 
 
 def test_a_draw_without_a_margin_has_the_limits_of_its_surprise():
@@ -184,11 +186,14 @@ def test_density_is_the_normal_one():
     )
 
 
-@pytest.mark.parametrize("read", [LAW.family.score, LAW.family.variance, LAW.family.interval])
-@pytest.mark.parametrize(("mu", "sigma2"), [(math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)])
-def test_reading_a_posterior_that_cannot_be_is_refused(read, mu, sigma2):
-    with pytest.raises(ValueError, match="must be finite"):
-        read([mu], [sigma2])
+def test_reading_a_posterior_that_cannot_be_is_refused(subtests):
+    for mu, sigma2 in ((math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)):
+        for read in (LAW.family.score, LAW.family.variance, LAW.family.interval):
+            with (
+                subtests.test(mu=mu, sigma2=sigma2, read=read),
+                pytest.raises(ValueError, match="must be finite"),
+            ):
+                read([mu], [sigma2])
 
 
 def test_priors_where_floats_would_lose_the_updates_are_not_valid():

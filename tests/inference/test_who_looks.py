@@ -1,4 +1,4 @@
-"""Who answers at random, told from judgments of a few items."""
+"""Annotators who answer at random are told apart from judgments of a few items."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from app.inference.ratings import attention_mixture
 from app.inference.ratings.annotator_evidence import ScoredJudgments
 
 
-def judged(people, noise, rng, careless=()):
+def simulate_judgments(people, noise, rng, careless=()):
     """Each of the people judges eight of 25 items."""
     items, each = 25, 8
     truth = rng.beta(2, 2, items)
@@ -19,13 +19,13 @@ def judged(people, noise, rng, careless=()):
 
 
 def test_those_who_answer_at_random_are_found_and_the_noise_is_that_of_the_others():
-    found = attention_mixture.fit(judged(30, 0.1, np.random.default_rng(1), careless=[3, 7, 20, 29]))
+    found = attention_mixture.fit(simulate_judgments(30, 0.1, np.random.default_rng(1), careless=[3, 7, 20, 29]))
     assert np.flatnonzero(found.at_random > 0.5).tolist() == [3, 7, 20, 29]
     assert found.noise == pytest.approx(0.1, rel=0.15)
 
 
 def test_nobody_is_suspected_among_people_who_look():
-    found = attention_mixture.fit(judged(20, 0.15, np.random.default_rng(2)))
+    found = attention_mixture.fit(simulate_judgments(20, 0.15, np.random.default_rng(2)))
     assert found.at_random.max() < 0.5
     assert found.noise == pytest.approx(0.15, rel=0.15)
 

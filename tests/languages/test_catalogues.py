@@ -42,21 +42,25 @@ def test_every_language_says_everything_and_nothing_that_is_gone(language, every
     assert [english for english, message in known.items() if message.fuzzy or not all(forms(message.string))] == [], RUN
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_every_language_puts_in_the_same_values_and_the_same_markup(language):
-    for message in catalogue.read_catalogue(language):
-        wanted = Counter(VALUE.findall(forms(message.id)[-1]))
-        for form in forms(message.string) if message.id else ():
-            found = Counter(VALUE.findall(form))
-            without_number = wanted - Counter({"%(num)s": 1})  # "one set" needs no digit
-            assert found in (wanted, without_number) if message.pluralizable else found == wanted, form
+def test_every_language_puts_in_the_same_values_and_the_same_markup(subtests):
+    for language in OTHERS:
+        with subtests.test(language=language):
+            for message in catalogue.read_catalogue(language):
+                wanted = Counter(VALUE.findall(forms(message.id)[-1]))
+                for form in forms(message.string) if message.id else ():
+                    found = Counter(VALUE.findall(form))
+                    without_number = wanted - Counter({"%(num)s": 1})  # "one set" needs no digit
+                    assert found in (wanted, without_number) if message.pluralizable else found == wanted, form
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_no_words_end_an_attribute_or_a_literal_of_a_template(language):
-    assert [
-        m.id for m in catalogue.read_catalogue(language) if m.id and re.search(r'["\\]', "".join(forms(m.string)))
-    ] == []
+def test_no_words_end_an_attribute_or_a_literal_of_a_template(subtests):
+    for language in OTHERS:
+        with subtests.test(language=language):
+            assert [
+                m.id
+                for m in catalogue.read_catalogue(language)
+                if m.id and re.search(r'["\\]', "".join(forms(m.string)))
+            ] == []
 
 
 def test_the_language_that_a_browser_likes_best_is_chosen():
@@ -66,9 +70,10 @@ def test_the_language_that_a_browser_likes_best_is_chosen():
     assert negotiate_language("en-GB,de;q=0.9") == "en"
 
 
-@pytest.mark.parametrize("accepted", ["", "nl", "*", "de;q=0", ";;;", "de;q=1.5", "x" * 10_000, "de\x00"])
-def test_who_likes_none_of_ours_or_says_nothing_sensible_reads_english(accepted):
-    assert negotiate_language(accepted) == ENGLISH
+def test_who_likes_none_of_ours_or_says_nothing_sensible_reads_english(subtests):
+    for accepted in ("", "nl", "*", "de;q=0", ";;;", "de;q=1.5", "x" * 10_000, "de\x00"):
+        with subtests.test(accepted=accepted):
+            assert negotiate_language(accepted) == ENGLISH
 
 
 def test_arabic_runs_from_right_to_left_and_the_others_do_not():

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from app.http.languages.templates import GETTEXT_LITERAL, NGETTEXT_CALL, TRANS_BLOCK
 from app.http.templating import english_environment
 
@@ -41,30 +39,30 @@ def read_by_people(source):
     ]
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_every_word_of_a_template_is_marked(path):
-    assert read_by_people(path.read_text()) == []
+def test_every_word_of_a_template_is_marked(subtests):
+    for path in TEMPLATES:
+        with subtests.test(path=path):
+            assert read_by_people(path.read_text()) == []
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_every_sentence_of_a_script_is_marked(path):
-    source = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
-    source = re.sub(r"\bwords\(\s*([\"`])(?:(?!\1).)*\1", "words(0", source)
-    assert [found[1] for found in SAID.findall(source)] == []
+def test_every_sentence_of_a_script_is_marked(subtests):
+    for path in SCRIPTS:
+        with subtests.test(path=path):
+            source = re.sub(r"^\s*//.*$", "", path.read_text(), flags=re.MULTILINE)
+            source = re.sub(r"\bwords\(\s*([\"`])(?:(?!\1).)*\1", "words(0", source)
+            assert [found[1] for found in SAID.findall(source)] == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_what_is_not_marked_is_found(subtests):
+    for source in (
         "<p>Unmarked</p>",
         '<b aria-label="Say this">',
         "{{ 'one thing' if x }}",
         "{% if x %}Left{% endif %}",
         '<p title="No">',
-    ],
-)
-def test_what_is_not_marked_is_found(source):
-    assert read_by_people(source)
-    assert not read_by_people(
-        '<p>{% trans %}A <b>word</b>{% endtrans %} {{ _("more words") }} {{ x.y }} <kbd>Tab</kbd></p>'
-    )
+    ):
+        with subtests.test(source=source):
+            assert read_by_people(source)
+            assert not read_by_people(
+                '<p>{% trans %}A <b>word</b>{% endtrans %} {{ _("more words") }} {{ x.y }} <kbd>Tab</kbd></p>'
+            )

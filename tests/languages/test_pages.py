@@ -9,7 +9,7 @@ import pytest
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import read_catalogue
 from app.http.templating import script_translations_json
-from tests.annotation.hits.campaigns import fields_of, running
+from tests.annotation.hits.campaigns import form_fields, running
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}
 SCRIPT = {"x-easel": "fetch", "accept": "application/json"}
@@ -91,7 +91,7 @@ async def test_refusals_are_translated_by_their_code_for_people_and_for_scripts(
 async def test_a_refused_answer_speaks_the_language_of_the_campaign(client, engine):
     campaign = await running(engine, language="de")
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
-    fields = fields_of((await client.get(address)).text)
+    fields = form_fields((await client.get(address)).text)
     score = next(name for name in fields if name.startswith("score-"))
     page = await client.post(f"/link/{campaign.link_key}", data=fields | {score: "many"})
     assert "Einer der Werte ist keine Zahl. Ihre Eingaben bleiben erhalten." in page.text

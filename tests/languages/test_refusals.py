@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from app import errors
 from app.http.languages.refusals import ANNOTATOR_REFUSALS
 
@@ -57,9 +55,10 @@ def test_every_file_that_is_left_out_is_there():
     assert [name for name in OF_RESEARCHERS + OF_PROGRAMS if not (APP / name).is_file()] == []
 
 
-@pytest.mark.parametrize("path", MET, ids=lambda path: path.relative_to(APP).as_posix())
-def test_every_refusal_that_an_annotator_can_meet_has_its_words(path):
-    assert refusals_in(path.read_text()) - ANNOTATOR_REFUSALS.keys() - NOT_MET.keys() == set()
+def test_every_refusal_that_an_annotator_can_meet_has_its_words(subtests):
+    for path in MET:
+        with subtests.test(path=path):
+            assert refusals_in(path.read_text()) - ANNOTATOR_REFUSALS.keys() - NOT_MET.keys() == set()
 
 
 def test_who_asks_by_a_personal_link_that_is_not_there_has_words_too():
@@ -74,14 +73,12 @@ def test_no_words_are_kept_for_a_refusal_that_is_gone():
     assert [code for code in {*ANNOTATOR_REFUSALS, *NOT_MET} if not any(f'"{code}"' in text for text in sources)] == []
 
 
-@pytest.mark.parametrize(
-    ("source", "codes"),
-    [
+def test_refusals_are_found(subtests):
+    for source, codes in (
         ('raise Invalid("No.", code="a_new_one")', {"a_new_one"}),
         ('raise Gone("No.", code="one" if late else "other")', {"one", "other"}),
         ('raise Gone("No.")', {"gone"}),
         ("raise ValueError(1)", set()),
-    ],
-)
-def test_refusals_are_found(source, codes):
-    assert refusals_in(source) == codes
+    ):
+        with subtests.test(source=source, codes=codes):
+            assert refusals_in(source) == codes

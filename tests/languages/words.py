@@ -1,4 +1,4 @@
-"""What annotators' pages say, from templates, scripts and Python. As a program: brings the catalogues up to date."""
+"""Collect the words of annotators' pages. As a program: bring the catalogues up to date."""
 
 import sys
 from pathlib import Path

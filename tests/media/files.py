@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.designs.campaign import Campaign
 from app.media.media_zip import MediaZip
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 
 def png(width: int = 8, height: int = 8, grey: int = 120) -> bytes:
@@ -54,6 +54,6 @@ def table(*names: str) -> str:
 
 async def with_files(engine: AsyncEngine, files: dict[str, bytes], **settings: Any) -> Campaign:
     """A running campaign whose items are these files."""
-    campaign = await draft(engine, **settings)
+    campaign = await create_draft(engine, **settings)
     await import_items(engine, campaign, table(*files), media=packed(files))
-    return await lead(engine, campaign)
+    return await apply_action(engine, campaign)

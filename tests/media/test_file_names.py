@@ -8,7 +8,7 @@ from app.errors import Refusal
 from app.media.match_file_names import match_names_to_paths, respelled_names_note
 from app.media.media_zip import unpack_media_pieces
 from tests.annotation.hits.campaigns import values
-from tests.campaigns.drafts import draft, import_file
+from tests.campaigns.drafts import create_draft, import_file
 from tests.media.files import packed, png
 
 
@@ -24,9 +24,8 @@ def refusal(files, *wanted):
     return problem.value
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
+def test_a_file_is_found_in_another_spelling_and_kept_by_the_name_of_the_table(subtests):
+    for path, name in (
         ("haus.PNG", "haus.png"),
         ("Haus.png", "haus.PNG"),
         ("img/a.png", "img\\a.png"),
@@ -38,14 +37,13 @@ def refusal(files, *wanted):
         (normalize("NFD", "tür.png"), normalize("NFC", "tür.png")),
         (normalize("NFC", "tür.png"), normalize("NFD", "tür.png")),
         (normalize("NFD", "TÜR.PNG"), normalize("NFC", "tür.png")),
-    ],
-)
-def test_a_file_is_found_in_another_spelling_and_kept_by_the_name_of_the_table(path, name):
-    other = {"other/b.png": png(), path: png()}
-    names, respelled = stored(other, name, "other/b.png")
-    assert names == sorted([name, "other/b.png"])
-    assert list(respelled) in ([name], [])
-    assert respelled or normalize("NFC", path) == name
+    ):
+        with subtests.test(path=path, name=name):
+            other = {"other/b.png": png(), path: png()}
+            names, respelled = stored(other, name, "other/b.png")
+            assert names == sorted([name, "other/b.png"])
+            assert list(respelled) in ([name], [])
+            assert respelled or normalize("NFC", path) == name
 
 
 def test_a_path_that_is_written_exactly_comes_first():
@@ -87,7 +85,7 @@ def test_what_was_respelled_is_told_by_a_few_of_them():
 
 
 async def test_items_with_files_in_another_spelling_are_imported_and_it_is_told(engine):
-    campaign = await draft(engine, content="image")
+    campaign = await create_draft(engine, content="image")
     zip_ = packed({"img/haus.PNG": png(), "img/tuer.PNG": png()})
     done = await import_file(engine, campaign, "id,text\n1,img\\haus.png\n2,img\\tuer.png\n", media=zip_)
     assert await values(engine, "SELECT name FROM media ORDER BY name") == [("img\\haus.png",), ("img\\tuer.png",)]
@@ -95,7 +93,7 @@ async def test_items_with_files_in_another_spelling_are_imported_and_it_is_told(
 
 
 async def test_a_file_that_is_missing_is_told_with_the_one_that_is_nearly_it(engine):
-    campaign = await draft(engine, content="image")
+    campaign = await create_draft(engine, content="image")
     await import_file(engine, campaign, "id,text\n1,haus.png\n", media=packed({"haus.png": png()}))
     with pytest.raises(Refusal) as problem:
         await import_file(engine, campaign, "id,text\n2,Haus.png\n")

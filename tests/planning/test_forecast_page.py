@@ -19,7 +19,7 @@ from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_camp
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.record.answer_rates import load_recent_hits_per_hour
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
-from tests.annotation.hits.systems import of_systems, table
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.unsaved import unsaved
 
 FETCHED = {"x-easel": "fetch", "accept": "application/json"}
@@ -106,7 +106,7 @@ async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, q
 
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
-    campaign = await of_systems(engine, table(segments=25), **asked)
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_campaign(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.run_out_warning.startswith(
         "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"

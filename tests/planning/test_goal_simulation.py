@@ -1,4 +1,4 @@
-"""What a goal will cost: forecasts beside what campaigns then needed, and how they are told."""
+"""Forecasts of what a goal costs, beside what campaigns then needed."""
 
 from typing import Any
 
@@ -272,9 +272,9 @@ def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_camp
     earlier, *_ = with_careless(5)
     like, strangers = (
         forecast_goal(
-            campaign("intervals", goal_width=12), no_evidence(ITEMS, "easl-aware"), whom, runs=2, seed=1
+            campaign("intervals", goal_width=12), no_evidence(ITEMS, "easl-aware"), people, runs=2, seed=1
         ).band[0]
-        for whom in (earlier, Population(noise=0.08, careless={"random": 0.25}))
+        for people in (earlier, Population(noise=0.08, careless={"random": 0.25}))
     )
     assert like == pytest.approx(strangers, rel=0.5)
 

@@ -50,38 +50,34 @@ def test_who_answered_is_known_with_how_often():
     assert (there.tolist(), done.tolist()) == ([2, 7], [1, 3])
 
 
-@pytest.mark.parametrize(
-    ("often", "supposed"),
-    [
+def test_a_draft_supposes_a_round_number_until_somebody_comes_back(subtests):
+    for often, supposed in (
         ({}, DEFAULT_ANNOTATORS_IN_TOTAL),
         ({7: 1, 2: 1}, DEFAULT_ANNOTATORS_IN_TOTAL),
         ({k: 1 + k % 2 for k in range(40)}, 49),
         ({7: 3, 2: 1}, MIN_ANNOTATORS_IN_TOTAL),
-    ],
-)
-def test_a_draft_supposes_a_round_number_until_somebody_comes_back(often, supposed):
-    assert annotator_total(campaign(), answered(often), None) == supposed
+    ):
+        with subtests.test(often=often, supposed=supposed):
+            assert annotator_total(campaign(), answered(often), None) == supposed
 
 
-@pytest.mark.parametrize(
-    ("asked", "often", "least", "why"),
-    [
+def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
+    for asked, often, least, why in (
         ({}, {}, 1, ""),
         ({}, {1: 2, 2: 2, 3: 1}, 3, "3 have answered"),
         ({"hits_per_annotator": 1, "judgments_per_item": 150}, {}, 300, "300 more HITs, and each annotator may"),
         ({"hits_per_annotator": 3}, {1: 2, 2: 2, 3: 1}, 4, "7 more HITs, and each annotator may answer 3"),
         ({"repeat_items": False, "judgments_per_item": 250}, {}, 250, "250 judgments by different people"),
         ({"repeat_items": False}, {1: 4, 2: 2}, 5, "5 judgments by different people"),
-    ],
-)
-def test_it_needs_enough_for_the_judgments_that_are_wanted(asked, often, least, why):
-    mine, tally = campaign(**asked), answered(often)
-    assert annotator_total(mine, tally, least) == least
-    assert annotator_total(mine, tally, None) >= least
-    if least > 1:
-        with pytest.raises(Invalid, match=why) as refused:
-            annotator_total(mine, tally, least - 1)
-        assert refused.value.code == "too_few_annotators"
+    ):
+        with subtests.test(asked=asked, often=often, least=least, why=why):
+            mine, tally = campaign(**asked), answered(often)
+            assert annotator_total(mine, tally, least) == least
+            assert annotator_total(mine, tally, None) >= least
+            if least > 1:
+                with pytest.raises(Invalid, match=why) as refused:
+                    annotator_total(mine, tally, least - 1)
+                assert refused.value.code == "too_few_annotators"
 
 
 def test_it_says_where_the_number_comes_from():

@@ -19,7 +19,7 @@ ADA = Actor("ada", "page")
 POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 
 
-async def answered(
+async def answer_hits(
     engine: AsyncEngine, *, people: int = 3, hits: int = 2, items: int = 30, **settings: Any
 ) -> tuple[Campaign, list[AssignmentId], list[int]]:
     """The campaign, the assignments of its annotators, and the ids of their rows."""
@@ -45,6 +45,6 @@ async def decide(engine: AsyncEngine, campaign: Campaign, what: str, number: int
     return result
 
 
-async def verified(engine: AsyncEngine, campaign: Campaign) -> replay.Verification:
+async def verify_campaign(engine: AsyncEngine, campaign: Campaign) -> replay.Verification:
     async with open_snapshot(engine) as connection:
         return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))

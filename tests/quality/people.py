@@ -7,7 +7,7 @@ from app.quality.behaviour import AnnotatorBehaviour
 NOTHING = np.zeros(0, np.bool_)
 
 
-def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, seconds=None, **known):
+def annotator_behaviour(share, others=None, *, n=5, yields="points", classes=0, ties=True, seconds=None, **known):
     """Behaviour with n items per answer; the others agree unless `others` is given."""
     share = np.asarray(share, np.float64)
     hits = np.repeat(np.arange(len(share)), n)[: len(share)]
@@ -25,15 +25,15 @@ def conduct(share, others=None, *, n=5, yields="points", classes=0, ties=True, s
     )
 
 
-def crowd(rng, count=30, judgments=150, *, noise=0.15):
+def careful_crowd(rng, count=30, judgments=150, *, noise=0.15):
     """Careful people: some are quick, and some use little of the scale. They agree with the others more or less."""
-    return [careful(rng, judgments, noise=noise * rng.uniform(0.5, 1.5)) for _ in range(count)]
+    return [careful_annotator(rng, judgments, noise=noise * rng.uniform(0.5, 1.5)) for _ in range(count)]
 
 
-def careful(rng, judgments=150, *, noise=0.15):
+def careful_annotator(rng, judgments=150, *, noise=0.15):
     worth, width = rng.random(judgments), rng.uniform(0.5, 1.1)
     said = 0.5 + width * (worth - 0.5) + rng.normal(0, 0.08) + noise * rng.standard_normal(judgments)
     pace = 25 * np.exp(rng.normal(0, 0.35) + rng.normal(0, 0.5, judgments // 5))
     others = worth + 0.08 * rng.standard_normal(judgments)
     checks = {"gold_met": rng.random(judgments // 25) > 0.1, "attention_met": rng.random(judgments // 50) > 0.02}
-    return conduct(np.clip(said, 0, 1), others, seconds=pace, **checks)
+    return annotator_behaviour(np.clip(said, 0, 1), others, seconds=pace, **checks)

@@ -4,13 +4,13 @@ import re
 
 from tests.annotation.hits.campaigns import execute, hit_of, submit, value, values
 from tests.annotation.hits.test_checks import hits_with_checks, with_checks
-from tests.quality.deciding import answered, verified
+from tests.quality.deciding import answer_hits, verify_campaign
 
 REASON = {"reason": "answers at random"}
 
 
 async def test_the_page_lists_annotators_with_figures_and_leads_to_each(engine, researcher):
-    campaign, _, _ = await answered(engine, people=3, hits=3, items=10)
+    campaign, _, _ = await answer_hits(engine, people=3, hits=3, items=10)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert re.findall(r'/annotators/(A\d)">', html) == ["A1", "A2", "A3"]
     assert html.count('class="spark"') == 3
@@ -18,25 +18,25 @@ async def test_the_page_lists_annotators_with_figures_and_leads_to_each(engine, 
 
 
 async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engine, researcher):
-    campaign, _, _ = await answered(engine)
+    campaign, _, _ = await answer_hits(engine)
     address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
     done = await researcher.post(f"{address}/exclude", data=REASON)
     assert (done.status_code, done.headers["location"]) == (303, address)
-    assert (await verified(engine, campaign)).responses == 4
+    assert (await verify_campaign(engine, campaign)).responses == 4
     html = (await researcher.get(address)).text
     assert "answers at random" in html
     assert "their answers do not count" in html
     assert f'formaction="{address}/restore"' in html
     assert f'formaction="{address}/hold"' not in html
     await researcher.post(f"{address}/restore", data=REASON)
-    assert (await verified(engine, campaign)).responses == 6
+    assert (await verify_campaign(engine, campaign)).responses == 6
     assert (
         await values(engine, "SELECT who, about FROM audit_log WHERE action LIKE 'answers.%'") == [("admin", "A1")] * 2
     )
 
 
 async def test_decisions_stay_on_the_page_and_an_excluded_annotators_answers_offer_no_exclusion(engine, researcher):
-    campaign, _, _ = await answered(engine)
+    campaign, _, _ = await answer_hits(engine)
     address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
     assert "/answers/" in (await researcher.get(address)).text
     await researcher.post(f"{address}/exclude", data={"reason": "the middle every time"})
@@ -51,7 +51,7 @@ async def test_decisions_stay_on_the_page_and_an_excluded_annotators_answers_off
 
 
 async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, researcher):
-    campaign, _, _ = await answered(engine, people=3)
+    campaign, _, _ = await answer_hits(engine, people=3)
     told = [("consent", 1, "declined"), ("qualification", 1, "failed"), ("consent", 1, "passed")]
     for number, (step, version, outcome) in enumerate(told, start=1):
         await execute(
@@ -79,18 +79,18 @@ async def test_what_somebody_said_of_each_check_stands_on_their_page(engine, res
 
 
 async def test_one_answer_is_excluded_in_its_line_and_marked(engine, researcher):
-    campaign, _, _ = await answered(engine)
+    campaign, _, _ = await answer_hits(engine)
     seq = await value(engine, "SELECT min(seq) FROM responses")
     address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
     await researcher.post(f"{address}/answers/{seq}/exclude", data=REASON)
     html = (await researcher.get(address)).text
     assert "excluded, answers at random (admin)" in html
     assert f"{address}/answers/{seq}/restore" in html
-    assert (await verified(engine, campaign)).responses == 5
+    assert (await verify_campaign(engine, campaign)).responses == 5
 
 
 async def test_without_a_reason_nothing_is_decided(engine, researcher):
-    campaign, _, _ = await answered(engine, people=1, hits=1)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/hold", data={"reason": " "})
     assert refused.status_code == 422
     assert "Please give a reason" in refused.text
@@ -98,14 +98,14 @@ async def test_without_a_reason_nothing_is_decided(engine, researcher):
 
 
 async def test_a_page_of_annotators_of_a_draft_or_of_nobody_says_so(engine, researcher):
-    campaign, _, _ = await answered(engine, people=0)
+    campaign, _, _ = await answer_hits(engine, people=0)
     address = f"/admin/campaigns/{campaign.slug}/annotators"
     assert "No annotators yet" in (await researcher.get(address)).text
     assert (await researcher.get(f"{address}/A1")).status_code == 404
 
 
 async def test_annotators_stand_in_the_order_that_is_asked_for(engine, researcher):
-    campaign, _, _ = await answered(engine, people=3, hits=1)
+    campaign, _, _ = await answer_hits(engine, people=3, hits=1)
     await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A3/hold", data=REASON)
     for sort, rising, order in (
         ("name", "", "A1 A2 A3"),
@@ -117,7 +117,7 @@ async def test_annotators_stand_in_the_order_that_is_asked_for(engine, researche
 
 
 async def test_by_seconds_annotators_stand_as_their_newest_answers_have_it(engine, researcher):
-    campaign, visits, _ = await answered(engine, people=3, hits=1)
+    campaign, visits, _ = await answer_hits(engine, people=3, hits=1)
     await took(engine, {1: 30, 2: 10, 3: 20})
     address = f"/admin/campaigns/{campaign.slug}/annotators?sort=seconds"
     assert named_in((await researcher.get(address)).text) == ["A1", "A3", "A2"]
@@ -146,7 +146,7 @@ def named_in(html):
 
 
 async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, researcher):
-    campaign, _, _ = await answered(engine, people=1, hits=10, pay_per_hit=0.2)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=10, pay_per_hit=0.2)
     await took(engine, {1: 30})
     left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
     await execute(engine, left_open)
@@ -158,7 +158,7 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
 
 
 async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
-    campaign, _, _ = await answered(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
+    campaign, _, _ = await answer_hits(engine, people=2, hits=2, pay_per_hit=0.5, currency="EUR")
     await took(engine, {1: 60, 2: 120})
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert "EUR per hour" in html
@@ -167,5 +167,5 @@ async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
         "<dt>EUR per hour</dt><dd>15.00</dd>"
         in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A2")).text
     )
-    other, _, _ = await answered(engine, people=1, hits=1)
+    other, _, _ = await answer_hits(engine, people=1, hits=1)
     assert "an hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text

@@ -14,7 +14,7 @@ from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
 from tests.quality.deciding import decide
 
 
-async def judged(engine, *, people=6, careless=(), **settings):
+async def create_answered_campaign(engine, *, people=6, careless=(), **settings):
     """A campaign of 30 items whose scores all know, but the careless ones."""
     campaign = await running(engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings)
     for k in range(people):
@@ -36,7 +36,7 @@ async def compare(engine, campaign) -> Any:
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliable(engine, law):
     *careful, careless = (
-        await compare(engine, await judged(engine, careless=[5], update_law=law))
+        await compare(engine, await create_answered_campaign(engine, careless=[5], update_law=law))
     ).by_annotator.values()
     assert careless.peer_correlation.value < -0.8
     assert all(one.peer_correlation.low > 0.5 for one in careful)
@@ -48,7 +48,7 @@ async def test_who_answers_otherwise_goes_against_the_others_and_is_less_reliabl
 async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_the_analysis(
     engine, researcher, people
 ):
-    campaign = await judged(engine, people=people, careless=[people - 1])
+    campaign = await create_answered_campaign(engine, people=people, careless=[people - 1])
     found = await FitCache().fit_table(engine, campaign.slug, "annotators", Options())
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
@@ -63,7 +63,7 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
 
 
 async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
-    campaign = await judged(engine, careless=[5])
+    campaign = await create_answered_campaign(engine, careless=[5])
     before = await compare(engine, campaign)
     out = max(before.by_annotator)
     await decide(engine, campaign, "exclude", out)
@@ -72,14 +72,14 @@ async def test_answers_that_do_not_count_are_compared_with_nobody(engine):
 
 
 async def test_of_places_in_an_order_there_is_no_bias(engine):
-    campaign = await judged(engine, design="ranking")
+    campaign = await create_answered_campaign(engine, design="ranking")
     found = (await compare(engine, campaign)).by_annotator.values()
     assert len(found) == 6
     assert all(one.reliability is None and one.bias is None for one in found)
 
 
 async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept(engine, monkeypatch):
-    campaign = await judged(engine, careless=[5])
+    campaign = await create_answered_campaign(engine, careless=[5])
     monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     comparisons = AnnotatorComparisons(engine)
     async with engine.connect() as connection:
@@ -102,7 +102,7 @@ async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept
 
 
 async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out(engine, researcher, monkeypatch):
-    campaign = await judged(engine)
+    campaign = await create_answered_campaign(engine)
     address = f"/admin/campaigns/{campaign.slug}/annotators"
     html = (await researcher.get(address)).text
     assert "Reliability" in html

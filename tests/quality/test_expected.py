@@ -1,4 +1,4 @@
-"""What a researcher expects of an answer, over every design: one that is so meets it, another one does not."""
+"""Expected answers in every design: an answer that is as expected meets them, another one does not."""
 
 import math
 
@@ -29,7 +29,7 @@ def meets_expectations(design, expected, values):
 
 
 def expected_of(design, values):
-    """What somebody expects who would give these values."""
+    """Return the expectation that these values meet."""
     if design.value_kind == "order":
         return [ExpectedAnswer(place=int(value)) for value in values]
     if design.classes:
@@ -60,9 +60,10 @@ def test_of_an_item_of_which_nothing_is_expected_any_value_will_do():
     assert feedback(Slider(), [None, None], [0.0, 100.0]) == []
 
 
-@pytest.mark.parametrize(("value", "met"), [(60.0, True), (80.0, True), (59.9, False), (80.1, False)])
-def test_a_score_may_be_as_far_away_as_its_tolerance(value, met):
-    assert meets_expectations(Slider(), [ExpectedAnswer(value=70, tolerance=10)], [value]) is met
+def test_a_score_may_be_as_far_away_as_its_tolerance(subtests):
+    for value, met in ((60.0, True), (80.0, True), (59.9, False), (80.1, False)):
+        with subtests.test(value=value, met=met):
+            assert meets_expectations(Slider(), [ExpectedAnswer(value=70, tolerance=10)], [value]) is met
 
 
 def test_the_span_of_a_score_ends_with_the_scale():
@@ -70,9 +71,10 @@ def test_the_span_of_a_score_ends_with_the_scale():
     assert (told.lowest, told.highest, told.met) == (80.0, 100.0, False)
 
 
-@pytest.mark.parametrize(("value", "met"), [(50.0, True), (200.0, True), (49.0, False), (201.0, False)])
-def test_the_tolerance_of_a_ratio_is_a_factor(value, met):
-    assert meets_expectations(Magnitude(), [ExpectedAnswer(value=100)], [value]) is met
+def test_the_tolerance_of_a_ratio_is_a_factor(subtests):
+    for value, met in ((50.0, True), (200.0, True), (49.0, False), (201.0, False)):
+        with subtests.test(value=value, met=met):
+            assert meets_expectations(Magnitude(), [ExpectedAnswer(value=100)], [value]) is met
 
 
 def test_one_of_several_labels_will_do():
@@ -123,9 +125,8 @@ def test_in_a_pair_the_expected_one_is_to_be_chosen():
     ]
 
 
-@pytest.mark.parametrize(
-    ("design", "cell", "tolerance", "expected"),
-    [
+def test_cells_of_a_table_say_what_is_expected(subtests):
+    for design, cell, tolerance, expected in (
         (Slider(), "70", "", ExpectedAnswer(value=70)),
         (Slider(), " 70 ", "5", ExpectedAnswer(value=70, tolerance=5)),
         (Slider(), "#2", "", ExpectedAnswer(place=2)),
@@ -135,15 +136,13 @@ def test_in_a_pair_the_expected_one_is_to_be_chosen():
         (Ordinal(), "agree", "1", ExpectedAnswer(labels=("agree",), tolerance=1)),
         (Pairwise(), "1", "", ExpectedAnswer(place=1)),
         (Slider(), "  ", "5", None),
-    ],
-)
-def test_cells_of_a_table_say_what_is_expected(design, cell, tolerance, expected):
-    assert parse_expected_cells(design, cell, tolerance) == expected
+    ):
+        with subtests.test(design=design, cell=cell, tolerance=tolerance, expected=expected):
+            assert parse_expected_cells(design, cell, tolerance) == expected
 
 
-@pytest.mark.parametrize(
-    ("design", "cell", "tolerance", "code", "words"),
-    [
+def test_what_nobody_could_answer_cannot_be_expected(subtests):
+    for design, cell, tolerance, code, words in (
         (Slider(), "high", "", "expected_unreadable", "“high” cannot be an expected answer: it is not a number."),
         (Slider(), "70", "a lot", "expected_unreadable", "a tolerance is a number"),
         (Slider(), "#0", "", "expected_unreadable", "a place is a whole number from 1 to 10"),
@@ -153,15 +152,14 @@ def test_cells_of_a_table_say_what_is_expected(design, cell, tolerance, expected
         (Categories(), "yes", "1", "expected_impossible", "have no order, so they take no tolerance"),
         (Magnitude(), "150", "0.5", "expected_impossible", "a factor of 1 or more"),
         (Magnitude(), "0", "", "expected_impossible", "0 is no possible value"),
-    ],
-)
-def test_what_nobody_could_answer_cannot_be_expected(design, cell, tolerance, code, words):
-    with pytest.raises(Invalid, match=words.replace("|", r"\|")) as refusal:
-        parse_expected_cells(design, cell, tolerance)
-    assert refusal.value.code == code
+    ):
+        with subtests.test(design=design, cell=cell, tolerance=tolerance, code=code, words=words):
+            with pytest.raises(Invalid, match=words.replace("|", r"\|")) as refusal:
+                parse_expected_cells(design, cell, tolerance)
+            assert refusal.value.code == code
 
 
-@pytest.mark.parametrize("said", [{}, {"value": 3, "place": 1}, {"labels": ["a"], "value": 1}, {"tolerance": 3}])
-def test_an_expectation_says_one_thing(said):
-    with pytest.raises(ValidationError, match="one of value, labels and place"):
-        ExpectedAnswer.model_validate(said)
+def test_an_expectation_says_one_thing(subtests):
+    for said in ({}, {"value": 3, "place": 1}, {"labels": ["a"], "value": 1}, {"tolerance": 3}):
+        with subtests.test(said=said), pytest.raises(ValidationError, match="one of value, labels and place"):
+            ExpectedAnswer.model_validate(said)

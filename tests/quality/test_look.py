@@ -18,7 +18,7 @@ from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
 from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running, value, values
-from tests.annotation.hits.criteria import NAMES, asking, criteria, submit_by
+from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, criteria_settings, submit_by_criterion
 from tests.unsaved import unsaved
 
 SAME = 0.5
@@ -53,7 +53,7 @@ def always_the_same(_truth, _rng):
 PEOPLE = {f"careful {k}": (careful, 25) for k in range(6)} | {"straight": (always_the_same, 25)}
 
 
-async def found(engine):
+async def stored_findings(engine):
     return await values(
         engine, "SELECT name, rule, action FROM findings f JOIN named_annotators a ON a.id = annotator_id ORDER BY f.id"
     )
@@ -79,7 +79,9 @@ async def watched(engine, rng, judgments=15, **settings):
 async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng):
     campaign, here, time = await watched(engine, rng)
     assert await new_findings(engine, campaign, time) == 3
-    assert set(await found(engine)) == {("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement")}
+    assert set(await stored_findings(engine)) == {
+        ("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement")
+    }
     assert (await next_hit(engine, here["straight"], now=time)).hit is not None
     assert await value(engine, "SELECT count(*) FROM alerts") == 0
     said = await value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
@@ -112,14 +114,14 @@ async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_thos
     campaign, _, time = await watched(engine, rng)
     first = await scan_annotators(engine, campaign.id, now=time)
     again = await scan_annotators(engine, campaign.id, now=time, last=first)
-    assert [one and one.new_findings for one in (first, again)] == [3, 0]
+    assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [3, 0]
     assert await new_findings(engine, campaign, time) == 0
 
 
 async def test_of_two_looks_at_once_one_is_enough(engine, rng):
     campaign, _, time = await watched(engine, rng)
     looks = await asyncio.gather(*(scan_annotators(engine, campaign.id, now=time) for _ in range(3)))
-    assert sum(one.new_findings for one in looks if one) == len(await found(engine)) == 3
+    assert sum(scan_once.new_findings for scan_once in looks if scan_once) == len(await stored_findings(engine)) == 3
 
 
 async def test_no_rule_looks_where_they_are_off(engine, rng):
@@ -137,14 +139,14 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     for _ in range(50):
         looks.request_scan(campaign.id)
     await looks.tasks.wait()
-    assert len(await found(engine)) == 3
+    assert len(await stored_findings(engine)) == 3
     assert len(looks.tasks) == 0
 
 
 async def test_a_look_knows_what_the_last_one_saw_also_after_one_that_failed_or_left_it_to_another_process(engine):
     heard, outcomes = [], ["first", ValueError("broken"), None, "second"]
 
-    async def one(_engine, _campaign, *, now, last):
+    async def scan_once(_engine, _campaign, *, now, last):
         heard.append(last)
         outcome = outcomes.pop(0)
         if isinstance(outcome, Exception):
@@ -154,7 +156,7 @@ async def test_a_look_knows_what_the_last_one_saw_also_after_one_that_failed_or_
     async def clock():
         return NOW
 
-    looks = CampaignMonitor(engine, clock, (one,), pause=0.001)
+    looks = CampaignMonitor(engine, clock, (scan_once,), pause=0.001)
     looks.request_scan(7)
     await looks.tasks.wait()
     looks.request_scan(7)
@@ -197,20 +199,17 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     assert max(chances[:-1]) < 0.001 < chances[-1]
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
+def test_a_line_that_is_no_rule_is_refused_and_says_why(subtests):
+    for line, problem in (
         ("gold", "not a line such as"),
         ("silver: hold", "there is no rule “silver”"),
         ("gold: shout", "“shout” is not an action"),
         ("gold.careful_percent: many", "gold.careful_percent"),
         ("gold.patience: 3", "gold.patience"),
         ("gold.careful_percent: 100", "less than or equal to 99"),
-    ],
-)
-def test_a_line_that_is_no_rule_is_refused_and_says_why(line, problem):
-    with pytest.raises(ValueError, match=problem):
-        CampaignSettings(name="n", question="q", quality_rules=[line])
+    ):
+        with subtests.test(line=line, problem=problem), pytest.raises(ValueError, match=problem):
+            CampaignSettings(name="n", question="q", quality_rules=[line])
 
 
 def test_lines_win_over_the_preset():
@@ -223,7 +222,7 @@ def test_lines_win_over_the_preset():
 
 
 async def test_each_criterion_is_looked_at_and_named(engine, rng):
-    campaign = await asking(engine, items=40, judgments_per_item=15, quality_preset="strict")
+    campaign = await create_campaign_with_criteria(engine, items=40, judgments_per_item=15, quality_preset="strict")
     here, time = {name: await annotator(engine, campaign, name) for name in PEOPLE}, NOW
     truth = np.linspace(0, 1, 40)
     for name, (says, seconds) in [*PEOPLE.items()] * 14:
@@ -231,10 +230,10 @@ async def test_each_criterion_is_looked_at_and_named(engine, rng):
         if work.hit is not None:
             time += timedelta(seconds=seconds)
             said = [
-                [float(np.clip(100 * one(truth[item], rng), 0, 100)) for item in work.hit.items]
-                for one in (careful, says)
+                [float(np.clip(100 * scan_once(truth[item], rng), 0, 100)) for item in work.hit.items]
+                for scan_once in (careful, says)
             ]
-            await submit_by(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
+            await submit_by_criterion(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
     await scan_annotators(engine, campaign.id, now=time)
     rows = await values(
         engine, "SELECT DISTINCT name, said FROM findings f JOIN named_annotators a ON a.id = annotator_id"
@@ -257,6 +256,6 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     }
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
     record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
-    for criterion in unsaved(criteria=criteria(2), false_alarms=4).criteria:
+    for criterion in unsaved(criteria=criteria_settings(2), false_alarms=4).criteria:
         apply_rules(criterion, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

@@ -1,11 +1,11 @@
-"""What researchers see of rules and checks: on a page and by the API."""
+"""Rules and checks for researchers: on a page and by the API."""
 
 import numpy as np
 import pytest_asyncio
 
 from app.quality.run_rules import scan_annotators
 from tests.annotation.hits.campaigns import NOW, execute, running
-from tests.campaigns.drafts import launched
+from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(12))
@@ -13,7 +13,7 @@ CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
 
 
 @pytest_asyncio.fixture
-async def found(app):
+async def campaign_with_findings(app):
     """A campaign in which rules have found somebody."""
     engine = app.state.database
     campaign = await running(engine, items=40, judgments_per_item=15, quality_preset="strict")
@@ -22,24 +22,24 @@ async def found(app):
     return f"/campaigns/{campaign.slug}"
 
 
-async def test_the_page_says_what_rules_saw_and_did(found, researcher):
-    page = (await researcher.get(f"/admin{found}/checks")).text
+async def test_the_page_says_what_rules_saw_and_did(campaign_with_findings, researcher):
+    page = (await researcher.get(f"/admin{campaign_with_findings}/checks")).text
     assert "69 of 69 answers are like the one before (100 %)" in page
     assert "held them" in page
-    assert f'<a href="/admin{found}/annotators/A7">A7</a>' in page
+    assert f'<a href="/admin{campaign_with_findings}/annotators/A7">A7</a>' in page
     assert "now held" in page
     assert ">too_fast.share_percent: 33</code>" in page
     assert "Slow answers are ignored, because people take breaks." in page
 
 
-async def test_the_overview_leads_there(found, researcher):
-    page = (await researcher.get(f"/admin{found}")).text
+async def test_the_overview_leads_there(campaign_with_findings, researcher):
+    page = (await researcher.get(f"/admin{campaign_with_findings}")).text
     assert "1 annotator may be careless." in page
-    assert f'href="/admin{found}/checks"' in page
+    assert f'href="/admin{campaign_with_findings}/checks"' in page
 
 
 async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
-    campaign = await launched(app.state.database, ITEMS + CHECKS, checks_percent=20)
+    campaign = await create_launched_campaign(app.state.database, ITEMS + CHECKS, checks_percent=20)
     await execute(
         app.state.database,
         """

@@ -2,11 +2,9 @@
 
 import re
 
-import pytest
-
 from app.quality.settings import resolve_rules
 from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
-from tests.campaigns.drafts import draft, import_items
+from tests.campaigns.drafts import create_draft, import_items
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
 GOLD = "".join(f"g{k},gold {k},gold,80\n" for k in range(6))
@@ -18,7 +16,7 @@ def words(html):
 
 async def with_gold(engine, content=ITEMS + GOLD, **settings):
     usual = {"checks_percent": 15, "hits_per_annotator": 6, "judgments_per_item": 4}
-    campaign = await draft(engine, **usual | settings)
+    campaign = await create_draft(engine, **usual | settings)
     await import_items(engine, campaign, content)
     return campaign
 
@@ -85,8 +83,9 @@ async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet
         assert (said.format("1 has" if person == 0 else f"{person + 1} have") in html) == (person < 5)
 
 
-@pytest.mark.parametrize("yields", ["points", "order", "classes", "ordered_classes", "ratio"])
-def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(yields):
-    for name, chosen in resolve_rules("watch", []).items():
-        careful, bold = (chosen.rule.requirement(yields, alarm) for alarm in (0.001, 0.1))
-        assert 1 <= bold.count <= careful.count, name
+def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(subtests):
+    for yields in ("points", "order", "classes", "ordered_classes", "ratio"):
+        with subtests.test(yields=yields):
+            for name, chosen in resolve_rules("watch", []).items():
+                careful, bold = (chosen.rule.requirement(yields, alarm) for alarm in (0.001, 0.1))
+                assert 1 <= bold.count <= careful.count, name

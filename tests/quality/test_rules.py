@@ -1,4 +1,4 @@
-"""What each rule finds, and of whom it finds nothing."""
+"""Annotators that each rule finds, and those that it leaves alone."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.quality.registry import QUALITY_RULES
+from app.quality.rule import QualityRule
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions, count_contradictions
@@ -13,19 +14,19 @@ from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
 from app.quality.rules.straight_lining import StraightLining, count_repeats
 from app.quality.rules.too_fast import TooFast
-from tests.quality.people import careful, conduct, crowd
+from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
 
 ALARM = 0.002
-EVERY_RULE = [*QUALITY_RULES.values(), RoundNumbers]
+EVERY_RULE: list[type[QualityRule]] = [*QUALITY_RULES.values(), RoundNumbers]
 
 
 @pytest.fixture(scope="module")
 def others():
-    return crowd(np.random.default_rng(7))
+    return careful_crowd(np.random.default_rng(7))
 
 
-def found(rule, one, others=()):
+def evaluate(rule, one, others=()):
     measures = np.array([rule.measure(other) for other in others])
     return rule.evaluate(one, measures, ALARM)
 
@@ -47,22 +48,23 @@ def until(one, hits):
 @pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 def test_no_rule_finds_a_careful_person_however_often_it_looks(rule, others):
     rng = np.random.default_rng(11)
-    ever = [first_found(rule(), careful(rng), others) for _ in range(40)]
+    ever = [first_found(rule(), careful_annotator(rng), others) for _ in range(40)]
     assert sum(when is not None for when in ever) <= 1
 
 
 @pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
 def test_nobody_is_found_before_there_is_anything_to_see(rule, others):
-    nobody = conduct([])
-    assert found(rule(), nobody, others) is None
-    assert found(rule(), nobody) is None
+    nobody = annotator_behaviour([])
+    assert evaluate(rule(), nobody, others) is None
+    assert evaluate(rule(), nobody) is None
 
 
-@pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.name)
-def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(rule):
-    assert rule.title
-    assert rule.explanation.endswith(".")
-    assert all(field.title and field.description for field in rule.model_fields.values())
+def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(subtests):
+    for rule in EVERY_RULE:
+        with subtests.test(rule=rule):
+            assert rule.title
+            assert rule.explanation.endswith(".")
+            assert all(field.title and field.description for field in rule.model_fields.values())
 
 
 def test_it_is_registered_by_its_name():
@@ -72,85 +74,92 @@ def test_it_is_registered_by_its_name():
 def test_the_toy_finds_round_scores_alone():
     rng = np.random.default_rng(3)
     round_scores = rng.integers(0, 11, 50) / 10
-    assert found(RoundNumbers(), conduct(round_scores)).measures == {"round": 50, "judgments": 50}
-    assert found(RoundNumbers(), conduct(round_scores + 0.01)) is None
+    assert evaluate(RoundNumbers(), annotator_behaviour(round_scores)).measures == {"round": 50, "judgments": 50}
+    assert evaluate(RoundNumbers(), annotator_behaviour(round_scores + 0.01)) is None
 
 
 def test_one_who_fails_all_gold_items_is_found_after_five_and_one_who_fails_one_in_five_never():
-    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(4, bool))) is None
-    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(5, bool))).sentence == "Failed 5 of 5 gold items."
-    assert found(FailedGoldRule(), conduct([], gold_met=np.arange(100) % 5 > 0)) is None
+    assert evaluate(FailedGoldRule(), annotator_behaviour([], gold_met=np.zeros(4, bool))) is None
+    assert (
+        evaluate(FailedGoldRule(), annotator_behaviour([], gold_met=np.zeros(5, bool))).sentence
+        == "Failed 5 of 5 gold items."
+    )
+    assert evaluate(FailedGoldRule(), annotator_behaviour([], gold_met=np.arange(100) % 5 > 0)) is None
 
 
 def test_attention_items_are_easier_so_fewer_failures_tell_more():
-    assert found(FailedAttentionRule(), conduct([], attention_met=np.zeros(3, bool))).measures == {
+    assert evaluate(FailedAttentionRule(), annotator_behaviour([], attention_met=np.zeros(3, bool))).measures == {
         "failed": 3,
         "shown": 3,
     }
-    assert found(FailedGoldRule(), conduct([], gold_met=np.zeros(3, bool))) is None
+    assert evaluate(FailedGoldRule(), annotator_behaviour([], gold_met=np.zeros(3, bool))) is None
 
 
 def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_not(others):
-    quick, hasty = (conduct(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
-    assert found(TooFast(), quick, others) is None
-    assert "Answered 20 of 20 HITs in less than 33 %" in found(TooFast(), hasty, others).sentence
+    quick, hasty = (annotator_behaviour(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
+    assert evaluate(TooFast(), quick, others) is None
+    assert "Answered 20 of 20 HITs in less than 33 %" in evaluate(TooFast(), hasty, others).sentence
 
 
 def test_without_others_nobody_is_too_fast():
-    alone = crowd(np.random.default_rng(1), 4)
-    assert found(TooFast(), conduct(np.zeros(100), seconds=np.full(20, 0.1)), alone) is None
+    alone = careful_crowd(np.random.default_rng(1), 4)
+    assert evaluate(TooFast(), annotator_behaviour(np.zeros(100), seconds=np.full(20, 0.1)), alone) is None
 
 
 def test_times_that_nobody_knows_are_no_fast_answers(others):
-    assert found(TooFast(), conduct(np.zeros(100), seconds=np.full(20, np.nan)), others) is None
+    assert evaluate(TooFast(), annotator_behaviour(np.zeros(100), seconds=np.full(20, np.nan)), others) is None
 
 
 @pytest.mark.parametrize("pattern", [[0.5] * 5, [0.1, 0.3, 0.5, 0.7, 0.9], [0.0, 1.0, 0.0, 1.0, 0.0]])
 def test_a_straight_line_is_found_also_where_it_goes_by_the_rows_of_a_hit(pattern, others):
     line = np.tile(pattern, 20) + 0.004 * np.random.default_rng(3).standard_normal(100)
-    assert found(StraightLining(), conduct(line), others) is not None
+    assert evaluate(StraightLining(), annotator_behaviour(line), others) is not None
 
 
 def test_one_label_again_and_again_is_usual_where_nearly_all_items_have_it():
     rng = np.random.default_rng(5)
-    mostly = [conduct((rng.random(100) < 0.1) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
-    skewed = conduct((rng.random(100) < 0.05) * 1.0, n=1, yields="classes", classes=2)
-    even = [conduct((rng.random(100) < 0.5) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
-    always = conduct(np.zeros(100), n=1, yields="classes", classes=2)
-    assert found(StraightLining(), skewed, mostly) is None
-    assert found(StraightLining(), always, even) is not None
+    mostly = [annotator_behaviour((rng.random(100) < 0.1) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
+    skewed = annotator_behaviour((rng.random(100) < 0.05) * 1.0, n=1, yields="classes", classes=2)
+    even = [annotator_behaviour((rng.random(100) < 0.5) * 1.0, n=1, yields="classes", classes=2) for _ in range(10)]
+    always = annotator_behaviour(np.zeros(100), n=1, yields="classes", classes=2)
+    assert evaluate(StraightLining(), skewed, mostly) is None
+    assert evaluate(StraightLining(), always, even) is not None
 
 
 def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
     rng = np.random.default_rng(6)
     sides = [np.where(rng.random(60)[:, None] < 0.5, [0.0, 1.0], [1.0, 0.0]).ravel() for _ in range(8)]
-    people = [conduct(side, n=2, yields="order") for side in sides]
-    left = conduct(np.tile([1.0, 0.0], 60), n=2, yields="order")
+    people = [annotator_behaviour(side, n=2, yields="order") for side in sides]
+    left = annotator_behaviour(np.tile([1.0, 0.0], 60), n=2, yields="order")
     assert count_repeats(left) == (59, 59)
-    assert found(StraightLining(), left, people) is not None
-    assert all(found(StraightLining(), one, people) is None for one in people)
+    assert evaluate(StraightLining(), left, people) is not None
+    assert all(evaluate(StraightLining(), one, people) is None for one in people)
 
 
 def test_always_the_ends_or_the_middle_is_found_and_much_of_the_middle_is_not(others):
     rng = np.random.default_rng(8)
-    ends = conduct(np.where(rng.random(100) < 0.5, 0.0, 1.0))
-    middle = conduct(0.5 + 0.02 * rng.standard_normal(100))
-    narrow = conduct(0.5 + 0.1 * rng.standard_normal(100))
-    assert "at the ends of the scale" in found(ScaleEndsRule(), ends, others).sentence
-    assert found(ScaleMiddleRule(), ends, others) is None
-    assert "in the middle" in found(ScaleMiddleRule(), middle, others).sentence
-    assert found(ScaleMiddleRule(), narrow, others) is None
+    ends = annotator_behaviour(np.where(rng.random(100) < 0.5, 0.0, 1.0))
+    middle = annotator_behaviour(0.5 + 0.02 * rng.standard_normal(100))
+    narrow = annotator_behaviour(0.5 + 0.1 * rng.standard_normal(100))
+    assert "at the ends of the scale" in evaluate(ScaleEndsRule(), ends, others).sentence
+    assert evaluate(ScaleMiddleRule(), ends, others) is None
+    assert "in the middle" in evaluate(ScaleMiddleRule(), middle, others).sentence
+    assert evaluate(ScaleMiddleRule(), narrow, others) is None
 
 
 def test_three_labelled_points_have_no_ends_to_speak_of():
-    people = [conduct([0.0, 0.5, 1.0] * 20, yields="ordered_classes", classes=3) for _ in range(6)]
-    assert found(ScaleEndsRule(), conduct([0.0, 1.0] * 50, yields="ordered_classes", classes=3), people) is None
+    people = [annotator_behaviour([0.0, 0.5, 1.0] * 20, yields="ordered_classes", classes=3) for _ in range(6)]
+    assert (
+        evaluate(ScaleEndsRule(), annotator_behaviour([0.0, 1.0] * 50, yields="ordered_classes", classes=3), people)
+        is None
+    )
 
 
 def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
     rng = np.random.default_rng(9)
     when = [
-        first_found(AgreementWithOthers(), replace(careful(rng, 200), share=rng.random(200)), others) for _ in range(20)
+        first_found(AgreementWithOthers(), replace(careful_annotator(rng, 200), share=rng.random(200)), others)
+        for _ in range(20)
     ]
     ever = [hits for hits in when if hits is not None]
     assert len(ever) >= 18
@@ -159,31 +168,31 @@ def test_random_answers_are_found_after_some_hits_and_not_after_a_few(others):
 
 
 def test_the_strict_and_the_kind_go_with_the_others_as_much_as_anybody(others):
-    strict = careful(np.random.default_rng(10))
+    strict = careful_annotator(np.random.default_rng(10))
     strict = replace(strict, share=0.3 * strict.share)
-    assert found(AgreementWithOthers(), strict, others) is None
+    assert evaluate(AgreementWithOthers(), strict, others) is None
 
 
 def test_where_nobody_goes_with_anybody_nobody_is_found():
     rng = np.random.default_rng(12)
-    noise = [replace(one, share=rng.random(150)) for one in crowd(rng)]
-    assert not any(found(AgreementWithOthers(), one, noise) for one in noise)
+    noise = [replace(one, share=rng.random(150)) for one in careful_crowd(rng)]
+    assert not any(evaluate(AgreementWithOthers(), one, noise) for one in noise)
 
 
 def test_labels_at_random_are_found_beside_others_who_agree():
     rng = np.random.default_rng(13)
     truth = rng.integers(0, 3, 200) * 1.0
     slips = [np.where(rng.random(200) < 0.8, truth, rng.integers(0, 3, 200)) for _ in range(8)]
-    people = [conduct(said, truth, n=1, yields="classes", classes=3) for said in slips]
-    random = conduct(rng.integers(0, 3, 200) * 1.0, truth, n=1, yields="classes", classes=3)
-    assert found(AgreementWithOthers(), random, people) is not None
-    assert not any(found(AgreementWithOthers(), one, people) for one in people)
+    people = [annotator_behaviour(said, truth, n=1, yields="classes", classes=3) for said in slips]
+    random = annotator_behaviour(rng.integers(0, 3, 200) * 1.0, truth, n=1, yields="classes", classes=3)
+    assert evaluate(AgreementWithOthers(), random, people) is not None
+    assert not any(evaluate(AgreementWithOthers(), one, people) for one in people)
 
 
 def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_round():
     a_over_b, b_over_c, c_over_a = [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]
-    circle = conduct(a_over_b + b_over_c + c_over_a, n=2, yields="order", item=np.array([1, 2, 2, 3, 3, 1]))
-    line = conduct(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
+    circle = annotator_behaviour(a_over_b + b_over_c + c_over_a, n=2, yields="order", item=np.array([1, 2, 2, 3, 3, 1]))
+    line = annotator_behaviour(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
     assert count_contradictions(circle) == (1, 1)
     assert count_contradictions(line) == (0, 1)
 
@@ -192,17 +201,19 @@ def of_pairs(rng, slip, pairs=400):
     """Comparisons of 60 items by one annotator, who reverses a share of `slip` of them."""
     item = np.array([rng.choice(60, 2, replace=False) for _ in range(pairs)])
     better = (item[:, 0] > item[:, 1]) ^ (rng.random(pairs) < slip)
-    return conduct(np.where(better[:, None], [1.0, 0.0], [0.0, 1.0]).ravel(), n=2, yields="order", item=item.ravel())
+    return annotator_behaviour(
+        np.where(better[:, None], [1.0, 0.0], [0.0, 1.0]).ravel(), n=2, yields="order", item=item.ravel()
+    )
 
 
 def test_one_who_prefers_at_random_contradicts_themselves_and_one_who_slips_does_not():
     rng = np.random.default_rng(14)
     people = [of_pairs(rng, 0.05) for _ in range(8)]
-    assert found(Contradictions(), of_pairs(rng, 0.5), people) is not None
-    assert not any(found(Contradictions(), one, people) for one in people)
+    assert evaluate(Contradictions(), of_pairs(rng, 0.5), people) is not None
+    assert not any(evaluate(Contradictions(), one, people) for one in people)
 
 
 def test_what_the_law_is_nearly_sure_of_is_found_when_it_knows_enough():
-    assert found(AtRandom(), conduct(np.zeros(40), random_answer_probability=0.995)) is not None
-    assert found(AtRandom(), conduct(np.zeros(39), random_answer_probability=0.995)) is None
-    assert found(AtRandom(), conduct(np.zeros(40), random_answer_probability=0.98)) is None
+    assert evaluate(AtRandom(), annotator_behaviour(np.zeros(40), random_answer_probability=0.995)) is not None
+    assert evaluate(AtRandom(), annotator_behaviour(np.zeros(39), random_answer_probability=0.995)) is None
+    assert evaluate(AtRandom(), annotator_behaviour(np.zeros(40), random_answer_probability=0.98)) is None

@@ -19,22 +19,22 @@ from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
     execute,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     running,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
 from tests.campaigns.drafts import import_results
-from tests.quality.deciding import POSTERIORS, answered, decide, verified
+from tests.quality.deciding import POSTERIORS, answer_hits, decide, verify_campaign
 
 
 async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
-    campaign, (me, *_), (first, *_) = await answered(engine)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine)
     before = await values(engine, POSTERIORS)
     await decide(engine, campaign, "hold", first)
     work = await next_hit(engine, me)
@@ -45,7 +45,7 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
 
 @pytest.mark.parametrize(("bars", "lets_in"), [("hold", "release"), ("exclude", "restore")])
 async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
-    campaign, (me, other), (first, _) = await answered(engine, people=2, hits=0, items=5, judgments_per_item=1)
+    campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     hit = await hit_of(engine, me)
     async with begin_transaction(engine) as connection:
         await drafts.save_draft(connection, me, hit.id, {"00": {"score": 7}})
@@ -53,14 +53,14 @@ async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(e
     await decide(engine, campaign, bars, first)
     theirs = await hit_of(engine, other)
     assert sorted(theirs.items) == sorted(hit.items)
-    await expire(engine, theirs)
+    await expire_leases(engine, theirs)
     await decide(engine, campaign, lets_in, first)
     again = await hit_of(engine, me)
     assert (again.id, again.draft) == (hit.id, {"00": {"score": 7}})
 
 
 async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_look(engine):
-    campaign, (me, other), (first, _) = await answered(engine, people=2, hits=0, items=5, judgments_per_item=1)
+    campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     await decide(engine, campaign, "hold", first)
     await execute(engine, "UPDATE annotators SET barred = NULL")
     await hit_of(engine, me)
@@ -70,7 +70,7 @@ async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_loo
 
 
 async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
-    campaign, (me, *_), (first, *_) = await answered(engine, people=1, hits=0)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine, people=1, hits=0)
     hit = await hit_of(engine, me)
     await execute(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
@@ -80,61 +80,63 @@ async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
 
 
 async def test_a_held_annotator_can_still_send_what_they_were_answering_and_it_counts(engine):
-    campaign, (me, *_), (first, *_) = await answered(engine)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine)
     hit = await hit_of(engine, me)
     await decide(engine, campaign, "hold", first)
     await submit(engine, me, hit)
-    assert (await verified(engine, campaign)).responses == 7
+    assert (await verify_campaign(engine, campaign)).responses == 7
 
 
 async def test_without_an_excluded_annotator_items_want_their_judgments_anew(engine):
-    campaign, (careless, careful), (first, _) = await answered(engine, people=2, hits=0, items=10, judgments_per_item=1)
+    campaign, (careless, careful), (first, _) = await answer_hits(
+        engine, people=2, hits=0, items=10, judgments_per_item=1
+    )
     await submit(engine, careless, await hit_of(engine, careless))
     await decide(engine, campaign, "exclude", first)
     for _ in range(2):
         await submit(engine, careful, await hit_of(engine, careful))
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert (await verified(engine, campaign)).responses == 2
+    assert (await verify_campaign(engine, campaign)).responses == 2
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware", "ra"])
 async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
-    campaign, (me, *_), (first, *_) = await answered(engine, update_law=law)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine, update_law=law)
     before = await values(engine, POSTERIORS)
     await decide(engine, campaign, "exclude", first)
     assert await values(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verify_campaign(engine, campaign)).is_clean
     await decide(engine, campaign, "restore", first)
     assert await values(engine, POSTERIORS) == before
     assert (await next_hit(engine, me)).hit is not None
 
 
 async def test_one_answer_is_left_out_and_its_annotator_goes_on(engine):
-    campaign, (me, *_), _ = await answered(engine)
+    campaign, (me, *_), _ = await answer_hits(engine)
     before = await values(engine, POSTERIORS)
     answer = await value(engine, "SELECT min(seq) FROM responses")
     await decide(engine, campaign, "exclude_answer", answer)
-    assert (await verified(engine, campaign)).responses == 5
+    assert (await verify_campaign(engine, campaign)).responses == 5
     assert (await next_hit(engine, me)).hit is not None
     await decide(engine, campaign, "restore_answer", answer)
     assert await values(engine, POSTERIORS) == before
 
 
 async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_restored(engine):
-    campaign, _, (first, *_) = await answered(engine)
+    campaign, _, (first, *_) = await answer_hits(engine)
     answer = await value(engine, "SELECT min(seq) FROM responses")
     await decide(engine, campaign, "exclude", first)
     await decide(engine, campaign, "exclude_answer", answer)
     await decide(engine, campaign, "restore", first)
-    found = await verified(engine, campaign)
+    found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 5)
     await decide(engine, campaign, "restore_answer", answer)
-    assert (await verified(engine, campaign)).responses == 6
+    assert (await verify_campaign(engine, campaign)).responses == 6
 
 
 async def test_a_held_annotator_can_be_excluded_and_is_then_restored_to_work(engine):
-    campaign, (me, *_), (first, *_) = await answered(engine)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine)
     await decide(engine, campaign, "hold", first)
     await decide(engine, campaign, "exclude", first)
     assert await value(engine, "SELECT barred FROM annotators WHERE id = :id", id=first) == "excluded"
@@ -156,7 +158,7 @@ async def test_a_held_annotator_can_be_excluded_and_is_then_restored_to_work(eng
     ],
 )
 async def test_what_is_so_already_is_not_decided_again(engine, before, what, code):
-    campaign, _, (first, *_) = await answered(engine, people=1, hits=1)
+    campaign, _, (first, *_) = await answer_hits(engine, people=1, hits=1)
     for earlier in before:
         await decide(engine, campaign, earlier, first)
     decisions = await value(engine, "SELECT count(*) FROM decisions")
@@ -177,7 +179,7 @@ async def test_what_is_so_already_is_not_decided_again(engine, before, what, cod
     ],
 )
 async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
-    campaign, _, _ = await answered(engine, people=1, hits=1)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
     answer = await value(engine, "SELECT seq FROM responses")
     if kind:
         async with engine.begin() as connection:
@@ -189,42 +191,42 @@ async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
 
 
 async def test_to_restore_an_answer_of_an_excluded_annotator_is_to_restore_them(engine):
-    campaign, _, (first, *_) = await answered(engine, people=1, hits=1)
+    campaign, _, (first, *_) = await answer_hits(engine, people=1, hits=1)
     await decide(engine, campaign, "exclude", first)
     with pytest.raises(Conflict, match="restore them instead"):
         await decide(engine, campaign, "restore_answer", await value(engine, "SELECT seq FROM responses"))
 
 
 async def test_two_who_exclude_somebody_at_once_make_one_decision(engine):
-    campaign, _, (first, *_) = await answered(engine)
+    campaign, _, (first, *_) = await answer_hits(engine)
     outcomes = await asyncio.gather(
         *(decide(engine, campaign, "exclude", first) for _ in range(2)), return_exceptions=True
     )
     assert [one.code for one in outcomes if isinstance(one, Conflict)] == ["already_excluded"]
     assert await value(engine, "SELECT count(*) FROM decisions") == 1
-    assert (await verified(engine, campaign)).responses == 4
+    assert (await verify_campaign(engine, campaign)).responses == 4
 
 
 async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
-    campaign, _, (first, second, _) = await answered(engine, update_law="easl-aware")
+    campaign, _, (first, second, _) = await answer_hits(engine, update_law="easl-aware")
     await asyncio.gather(*(decide(engine, campaign, "exclude", who) for who in (first, second)))
-    found = await verified(engine, campaign)
+    found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 2)
 
 
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
     """The exclusion wants the HIT's row that the answer has; the answer, its campaign's, if it finishes it."""
-    campaign, (me, *_), (first, *_) = await answered(engine)
+    campaign, (me, *_), (first, *_) = await answer_hits(engine)
     hit = await hit_of(engine, me)
     async with engine.begin() as connection:
         await connection.execute(text("SELECT FROM hits WHERE id = :hit FOR NO KEY UPDATE"), {"hit": hit.id})
         excluding = asyncio.create_task(decide(engine, campaign, "exclude", first))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         answering = asyncio.create_task(submit(engine, me, hit))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(excluding, answering)
     assert await value(engine, "SELECT count(*) FROM responses") == 7
-    found = await verified(engine, campaign)
+    found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 4)
 
 
@@ -237,17 +239,17 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
         await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         more = row.format("W1", "A2") + row.format("W2", "A3").split("\n", 1)[1]
         importing = asyncio.create_task(import_results(engine, campaign, more))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         excluding = asyncio.create_task(decide(engine, campaign, "exclude", worker))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, excluding)
-    found = await verified(engine, campaign)
+    found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 1)
     assert await value(engine, "SELECT count(*) FROM responses") == 3
 
 
 async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
-    campaign, _, (first, second, _) = await answered(engine, hits=1)
+    campaign, _, (first, second, _) = await answer_hits(engine, hits=1)
     for reason, code in (("  ", "reason_missing"), ("x" * 501, "reason_too_long")):
         with pytest.raises(Invalid) as problem:
             await decide(engine, campaign, "exclude", first, reason=reason)
@@ -264,8 +266,8 @@ async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
 
 
 async def test_nobody_of_another_campaign_is_touched(engine):
-    campaign, _, _ = await answered(engine, people=1, hits=1)
-    _, (theirs,), (other,) = await answered(engine, people=1, hits=1)
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
+    _, (theirs,), (other,) = await answer_hits(engine, people=1, hits=1)
     for what in ("hold", "release", "exclude", "restore"):
         with pytest.raises(NotFound) as problem:
             await decide(engine, campaign, what, other)
@@ -278,7 +280,7 @@ async def test_nobody_of_another_campaign_is_touched(engine):
 
 
 async def test_annotators_are_found_by_their_names(engine):
-    campaign, _, rows = await answered(engine, hits=0)
+    campaign, _, rows = await answer_hits(engine, hits=0)
     await annotator(engine, await running(engine), "of another campaign")
     async with engine.connect() as connection:
         found = [await decisions.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
@@ -292,7 +294,7 @@ async def test_annotators_are_found_by_their_names(engine):
 
 
 async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
-    campaign, _, (first, second, _) = await answered(engine, hits=2)
+    campaign, _, (first, second, _) = await answer_hits(engine, hits=2)
     answer = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :second", second=second)
     await decide(engine, campaign, "exclude", first)
     await decide(engine, campaign, "exclude_answer", answer)

@@ -7,9 +7,8 @@ from app.quality.work_time import work_seconds
 HOURS = 3600.0
 
 
-@pytest.mark.parametrize(
-    ("times", "usual", "seconds"),
-    [
+def test_a_hit_that_was_left_open_counts_as_a_usual_one(subtests):
+    for times, usual, seconds in (
         ([30] * 9 + [5 * HOURS], 30, 300),
         ([30] * 10, 30, 300),
         ([30] * 9 + [140], 30, 410),  # it may have been a hard one
@@ -24,7 +23,6 @@ HOURS = 3600.0
         ([600] * 6, 30, 3600),  # and who always takes longer works longer
         ([-5, 30, 30], 30, 60),  # the clock was set back
         ([], 30, 0),
-    ],
-)
-def test_a_hit_that_was_left_open_counts_as_a_usual_one(times, usual, seconds):
-    assert work_seconds(times, usual) == pytest.approx(seconds)
+    ):
+        with subtests.test(times=times, usual=usual, seconds=seconds):
+            assert work_seconds(times, usual) == pytest.approx(seconds)

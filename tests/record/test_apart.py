@@ -12,7 +12,16 @@ from app.background.process import report_progress, run_in_process
 from app.database.session import driver_of
 from app.errors import Conflict
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, submit, until, value, values, waiting
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    hit_of,
+    requests_are_waiting_sql,
+    submit,
+    value,
+    values,
+    wait_until,
+)
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
 
 
@@ -45,7 +54,7 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
         attempt = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
@@ -131,6 +140,7 @@ async def alive(process: int) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_the_end_of_a_server_that_is_killed_is_the_end_of_what_works_beside_it():
     server = await asyncio.create_subprocess_exec(sys.executable, "-c", WORKS_APART, stdout=asyncio.subprocess.PIPE)
     assert server.stdout is not None
@@ -161,7 +171,7 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         await storing.start()
         await driver.execute(f"SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), {campaign.id})")
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         await submit(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
         assert not revising.done()
         await storing.rollback()

@@ -20,14 +20,14 @@ from app.record.law_storage import Revision
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import annotator, execute, running, submit, values
 from tests.annotation.hits.campaigns import hit_of as shown_to
-from tests.inference.beliefs import Stored, as_text, begun
-from tests.laws import OF_POINTS
+from tests.inference.beliefs import StoredCampaign, initial_beliefs, law_state_json
+from tests.laws import SCORE_LAWS
 
 ITEMS, FEW = 12, 3
 
 
 def answers(count: int, *, items: int = ITEMS, size: int = 5, seed: int = 1) -> list[Response]:
-    """Five people in turn, the first of whom answers at random."""
+    """Five annotators in turn; the first answers at random."""
     rng = np.random.default_rng(seed)
     made = []
     for k in range(count):
@@ -47,7 +47,7 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
 
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
-    beliefs = begun(campaign.law, items, campaign.criteria[0].law_parameters, kept)
+    beliefs = initial_beliefs(campaign.law, items, campaign.criteria[0].law_parameters, kept)
     beliefs.apply_hits([law_hit(campaign.criteria[0], response) for response in responses])
     return beliefs
 
@@ -60,7 +60,7 @@ async def posteriors(engine, revision: int = 0):
 
 async def kept_of(engine, of: Revision):
     async with engine.connect() as connection:
-        return as_text(await law_storage.load_all_law_states(await driver_of(connection), of))
+        return law_state_json(await law_storage.load_all_law_states(await driver_of(connection), of))
 
 
 async def under_the_first_rule(engine) -> LawState:
@@ -70,7 +70,7 @@ async def under_the_first_rule(engine) -> LawState:
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 40])
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_many_hits_come_at_once(
     engine, law, at_once
 ):
@@ -78,7 +78,7 @@ async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_ma
     await folded(engine, campaign, answers(40), at_once)
     beliefs = in_memory(campaign, answers(40))
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.to_law_state())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
 
 
 @pytest.mark.parametrize("at_once", [1, 7])
@@ -97,12 +97,12 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     monkeypatch.setattr(law_storage, "load_item_tails", noted)
     responses = answers(140, items=FEW, size=2)
     await folded(engine, campaign, responses, at_once)
-    beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
+    beliefs = in_memory(campaign, responses, items=FEW, law_state=kept)
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == as_text(beliefs.to_law_state())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
     if at_once == 1:
-        looked = Stored(EASL_AWARE, begun(EASL_AWARE, FEW, kept=kept))
-        changes = [looked.take(law_hit(campaign.criteria[0], response)) for response in responses]
+        looked = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, FEW, law_state=kept))
+        changes = [looked.apply_hit(law_hit(campaign.criteria[0], response)) for response in responses]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
@@ -111,17 +111,17 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
 async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     campaign = await running(engine, update_law="easl-aware", items=ITEMS, judgments_per_item=500)
     await folded(engine, campaign, answers(30), 30)
-    stored = Stored(EASL_AWARE, begun(EASL_AWARE, ITEMS))
+    stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.take(law_hit(campaign.criteria[0], response))
+        stored.apply_hit(law_hit(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
-            assert await known.run(asking) == run_law(again, stored.answer)
+            assert await known.run(asking) == run_law(again, stored.answer_query)
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500)
     await folded(engine, campaign, answers(10), 10)
@@ -136,7 +136,7 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
             )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()
-    assert await kept_of(engine, draft) == as_text(beliefs.to_law_state())
+    assert await kept_of(engine, draft) == law_state_json(beliefs.to_law_state())
     assert await kept_of(engine, Revision(campaign.id, 0)) == before
     assert await posteriors(engine) == in_memory(campaign, answers(10)).state.T.tolist()
 

@@ -1,4 +1,4 @@
-"""What is new in a campaign's record since a look: all of it, once, whatever transactions do meanwhile."""
+"""Changes in a campaign's record since a poll: all of them, once, whatever transactions do meanwhile."""
 
 import itertools
 from datetime import timedelta
@@ -15,7 +15,7 @@ from app.record.changes import Watermark, poll_changes
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value
 
 
-async def looked(engine, campaign, since=None):
+async def poll(engine, campaign, since=None):
     async with engine.connect() as connection:
         return await poll_changes(connection, campaign.id, since)
 
@@ -35,20 +35,20 @@ async def answered(engine, campaign, name):
 async def test_at_the_first_look_all_is_new_and_at_the_next_nothing(engine):
     campaign = await running(engine)
     await answered(engine, campaign, "me")
-    now, first, since = await looked(engine, campaign)
+    now, first, since = await poll(engine, campaign)
     assert (first, since) == (1, None)
-    _, first, since = await looked(engine, campaign, now)
+    _, first, since = await poll(engine, campaign, now)
     assert (first, since) == (None, now)
 
 
 async def test_answers_of_other_campaigns_are_no_news(engine):
     campaign, other = [await running(engine) for _ in range(2)]
-    now, *_ = await looked(engine, campaign)
+    now, *_ = await poll(engine, campaign)
     await answered(engine, other, "me")
-    assert (await looked(engine, campaign, now)).first_new_seq is None
+    assert (await poll(engine, campaign, now)).first_new_seq is None
 
 
-async def apart(engine, campaign, number):
+async def lease_disjoint_hits(engine, campaign, number):
     """So many assignments and their HITs, without an item in common, so that nobody waits."""
     hits: dict[AssignmentId, HitOnPage] = {}
     names = map(str, itertools.count())
@@ -66,8 +66,8 @@ async def stored(connection, someone, hit):
 
 async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):
     campaign = await running(engine, items=60, judgments_per_item=50)
-    one, two, three = await apart(engine, campaign, 3)
-    now, *_ = await looked(engine, campaign)
+    one, two, three = await lease_disjoint_hits(engine, campaign, 3)
+    now, *_ = await poll(engine, campaign)
     async with begin_transaction(engine) as outer:
         first = await stored(outer, *one)
         async with begin_transaction(engine) as inner:
@@ -85,9 +85,9 @@ async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engi
 
 async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     campaign = await running(engine, judgments_per_item=50)
-    before, *_ = await looked(engine, campaign)
+    before, *_ = await poll(engine, campaign)
     between = [await answered(engine, campaign, name) for name in ("me", "you")]
-    after, first, _ = await looked(engine, campaign, before)
+    after, first, _ = await poll(engine, campaign, before)
     await answered(engine, campaign, "they")
     async with engine.connect() as connection:
         found = await responses.load_responses(connection, campaign.id, since=before, until=after)
@@ -104,7 +104,7 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
         await goes_on.execute(text("SELECT pg_current_xact_id()"))
         gone = await lost.scalar(text("SELECT pg_current_xact_id()::text"))
         await lost.rollback()
-        now, *_ = await looked(engine, campaign)
+        now, *_ = await poll(engine, campaign)
     again = await answered(engine, campaign, "you")
     await execute(
         engine,
@@ -117,19 +117,19 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
 
 async def test_what_another_run_of_the_server_has_told_is_worth_nothing(engine):
     campaign = await running(engine)
-    now, *_ = await looked(engine, campaign)
+    now, *_ = await poll(engine, campaign)
     earlier = Watermark(now.snapshot, now.revision, now.server_started - timedelta(seconds=1))
-    assert (await looked(engine, campaign, earlier))[1:] == (1, None)
+    assert (await poll(engine, campaign, earlier))[1:] == (1, None)
 
 
 async def test_of_another_revision_all_is_new(engine):
     campaign = await running(engine)
     await answered(engine, campaign, "me")
-    before, *_ = await looked(engine, campaign)
+    before, *_ = await poll(engine, campaign)
     someone = await value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert (await looked(engine, campaign, before)).previous is None
+    assert (await poll(engine, campaign, before)).previous is None

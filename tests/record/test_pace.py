@@ -59,14 +59,17 @@ def answers_by_minute(first: float, now: float, per_hour: float) -> dict[int, in
     return counts
 
 
-@pytest.mark.parametrize("first", FIRSTS)
-@pytest.mark.parametrize("age", [10, 17, 45, 61, 70, 130, 3_000, 4_000])
-def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(first, age):
-    now = first + age
-    counts = answers_by_minute(first, now, STEADY)
-    _, rate = recent_hits_and_hourly_rate(counts, first, now) or (0, 0.0)
-    assert rate == pytest.approx(STEADY, rel=0.02)
-    assert all(bar == pytest.approx(STEADY, rel=0.05) for bar in pace_bars(counts, first, now).hits_per_hour)
+def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subtests):
+    for age in (10, 17, 45, 61, 70, 130, 3_000, 4_000):
+        for first in FIRSTS:
+            with subtests.test(age=age, first=first):
+                now = first + age
+                counts = answers_by_minute(first, now, STEADY)
+                _, rate = recent_hits_and_hourly_rate(counts, first, now) or (0, 0.0)
+                assert rate == pytest.approx(STEADY, rel=0.02)
+                assert all(
+                    bar == pytest.approx(STEADY, rel=0.05) for bar in pace_bars(counts, first, now).hits_per_hour
+                )
 
 
 def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
@@ -97,21 +100,24 @@ def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
     assert hours_to_completion(left, 5, (hits, float(hits)), HOUR) is None
 
 
-@pytest.mark.parametrize(
-    ("last", "words"),
-    [(1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")],
-)
-def test_when_answers_stop_it_says_since_when(last, words):
-    assert describe_silence({600: 5, last: 3}, 1000) == words
+def test_when_answers_stop_it_says_since_when(subtests):
+    for last, words in ((1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")):
+        with subtests.test(last=last, words=words):
+            assert describe_silence({600: 5, last: 3}, 1000) == words
 
 
 def test_when_nobody_answered_for_a_day_it_says_that():
     assert describe_silence({}, 5000) == "no answer for a day or more"
 
 
-@pytest.mark.parametrize(
-    ("hours", "words"),
-    [(0.001, "1 min"), (0.5, "30 min"), (1.49, "89 min"), (6.4, "6 h"), (47.4, "47 h"), (72, "3 days")],
-)
-def test_durations_are_said_as_a_person_would(hours, words):
-    assert format_hours(hours) == words
+def test_durations_are_said_as_a_person_would(subtests):
+    for hours, words in (
+        (0.001, "1 min"),
+        (0.5, "30 min"),
+        (1.49, "89 min"),
+        (6.4, "6 h"),
+        (47.4, "47 h"),
+        (72, "3 days"),
+    ):
+        with subtests.test(hours=hours, words=words):
+            assert format_hours(hours) == words

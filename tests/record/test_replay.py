@@ -13,9 +13,9 @@ from app.errors import Conflict
 from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.replay import Verification
-from tests.annotation.hits.campaigns import annotator, expire, hit_of, running, submit, value, values
-from tests.campaigns.drafts import draft, import_results, launched
-from tests.laws import OF_POINTS
+from tests.annotation.hits.campaigns import annotator, expire_leases, hit_of, running, submit, value, values
+from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results
+from tests.laws import SCORE_LAWS
 
 
 async def verified(engine, slug: str) -> Verification:
@@ -43,7 +43,7 @@ def next_float(number: float) -> float:
     return float(struct.unpack("<d", struct.pack("<q", bits ^ 1))[0])
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_live_answers_verify_bit_for_bit(engine, law):
     campaign = await answered(engine, update_law=law, gamma=0.3, epsilon=0.05, tie_margin_points=15)
     assert await verified(engine, campaign.slug) == Verification(4, 12, 0, [])
@@ -75,7 +75,9 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
 
 
 async def test_a_prior_below_zero_by_its_sign_alone_verifies_clean(engine):
-    campaign = await launched(engine, "id,text,mu,sigma2\n1,a,0,1\n2,b,-0.0,1\n3,c,0,1\n", update_law="trueskill")
+    campaign = await create_launched_campaign(
+        engine, "id,text,mu,sigma2\n1,a,0,1\n2,b,-0.0,1\n3,c,0,1\n", update_law="trueskill"
+    )
     assert await verified(engine, campaign.slug) == Verification(0, 3, 0, [])
 
 
@@ -142,13 +144,13 @@ async def test_late_answers_are_learned_from_in_the_order_of_their_numbers(engin
     campaign = await running(engine, update_law="easl-aware", judgments_per_item=50)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
     hits = [await hit_of(engine, person) for person in people]
-    await expire(engine)
+    await expire_leases(engine)
     await asyncio.gather(*(submit(engine, who, hit) for who, hit in zip(people, hits, strict=True)))
     assert await verified(engine, campaign.slug) == Verification(8, 12, 0, [])
 
 
 async def test_a_draft_has_nothing_to_verify(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     with pytest.raises(Conflict) as problem:
         await verified(engine, campaign.slug)
     assert problem.value.code == "not_launched"

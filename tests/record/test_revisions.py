@@ -25,16 +25,16 @@ from tests.annotation.hits.campaigns import (
     execute,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     running,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
-from tests.campaigns.drafts import draft, import_results
-from tests.inference.beliefs import replayed
-from tests.laws import OF_POINTS
+from tests.campaigns.drafts import create_draft, import_results
+from tests.inference.beliefs import posteriors_after
+from tests.laws import SCORE_LAWS
 
 POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 
@@ -82,7 +82,7 @@ async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
     return campaign, [await row_of(engine, assignment) for assignment in assignments]
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotators_answers(engine, law):
     campaign, (_, _, third, _) = await answered(engine, update_law=law, hits=5)
     before = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
@@ -90,13 +90,13 @@ async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotator
     others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
     answers = await values(engine, others, id=third)
     hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
-    alone = replayed(campaign.law, 30, hits, campaign.criteria[0].law_parameters)
+    alone = posteriors_after(campaign.law, 30, hits, campaign.criteria[0].law_parameters)
     after = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
     assert after == [(state,) for state in alone.T.tolist()] != before
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     before = await values(engine, POSTERIORS)
@@ -170,7 +170,7 @@ async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
 
 
 async def test_a_draft_has_nothing_to_decide_about(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as problem:
             await decided(connection, campaign, annotator=1)
@@ -217,7 +217,7 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
         attempt = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
@@ -283,9 +283,9 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
         await storing.start()
         await submission.submit_answer(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit(engine, slow, hits[1]))
-        await until(engine, waiting(2))  # who comes after the switch does not pass it by
+        await wait_until(engine, requests_are_waiting_sql(2))  # who comes after the switch does not pass it by
         await storing.commit()
         await asyncio.gather(revising, submitting)
     assert await value(engine, "SELECT count(*) FROM responses") == 14
@@ -302,9 +302,9 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
     async with engine.begin() as another_import:
         await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         importing = asyncio.create_task(import_results(engine, campaign, row))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, revising)
     assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
@@ -343,9 +343,9 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     async with engine.connect() as holding:
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit(engine, people[1], hits[0]))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(revising, submitting)
     assert held.id
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]

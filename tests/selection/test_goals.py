@@ -50,7 +50,7 @@ def test_the_gain_by_the_variance_of_a_posterior_by_hand():
 
 
 def test_the_variance_of_a_judgment_is_that_within_items_pooled():
-    """What is assumed at first weighs as ten moves, and here is nothing beside what comes after it."""
+    """The first assumption weighs as ten moves, and is nothing here beside what comes after it."""
     rng = np.random.default_rng(1)
     given = rng.random((200, 5))
     noise, squares = JudgmentNoise(1e-9), ((given - given.mean(axis=1, keepdims=True)) ** 2).sum()

@@ -62,15 +62,16 @@ def test_items_that_nobody_has_seen_come_first(index):
     assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
 
 
-@pytest.mark.parametrize("percent", [1, 10, 50, 100])
-def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(percent):
-    others = np.arange(1, 20_001)
-    chosen = select_implied_pairs_to_ask(2018, 5, 0, others, percent)
-    assert chosen.mean() == pytest.approx(percent / 100, abs=0.012)
-    assert np.array_equal(chosen, select_implied_pairs_to_ask(2018, 5, 0, others, percent))
-    assert [select_implied_pairs_to_ask(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[
-        :3
-    ].tolist()
+def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(subtests):
+    for percent in (1, 10, 50, 100):
+        with subtests.test(percent=percent):
+            others = np.arange(1, 20_001)
+            chosen = select_implied_pairs_to_ask(2018, 5, 0, others, percent)
+            assert chosen.mean() == pytest.approx(percent / 100, abs=0.012)
+            assert np.array_equal(chosen, select_implied_pairs_to_ask(2018, 5, 0, others, percent))
+            assert [select_implied_pairs_to_ask(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[
+                :3
+            ].tolist()
 
 
 def test_annotators_and_campaigns_differ_in_which_pairs_those_are():

@@ -603,25 +603,26 @@ def test_no_more_items_lead_than_find_companions():
     assert sorted(hit.items) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("open_items", range(2, 24))
-@pytest.mark.parametrize("together", [False, True])
-def test_near_the_end_of_iterations_no_item_is_asked_alone(open_items, together):
+def test_near_the_end_of_iterations_no_item_is_asked_alone(subtests):
     """With room for one judgment more each, HITs are as few and as equal as they can be."""
-    rng = np.random.default_rng(open_items)
-    judgments = np.where(np.arange(100) < open_items, 4, 5)
-    hits = later(
-        rng.random(100),
-        rng.random(100) + 0.1,
-        judgments,
-        judgments_per_item=5,
-        items_per_hit=5,
-        leaders_as_companions=together,
-        rng=rng,
-    )
-    sizes = [len(hit.items) for hit in hits]
-    assert len(sizes) == math.ceil(open_items / 5)
-    assert min(sizes) > 1
-    assert sum(sizes) == open_items or together
+    for together in (False, True):
+        for open_items in range(2, 24):
+            with subtests.test(together=together, open_items=open_items):
+                rng = np.random.default_rng(open_items)
+                judgments = np.where(np.arange(100) < open_items, 4, 5)
+                hits = later(
+                    rng.random(100),
+                    rng.random(100) + 0.1,
+                    judgments,
+                    judgments_per_item=5,
+                    items_per_hit=5,
+                    leaders_as_companions=together,
+                    rng=rng,
+                )
+                sizes = [len(hit.items) for hit in hits]
+                assert len(sizes) == math.ceil(open_items / 5)
+                assert min(sizes) > 1
+                assert sum(sizes) == open_items or together
 
 
 def test_an_iteration_over_a_finished_campaign_is_empty():

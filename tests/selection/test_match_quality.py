@@ -51,10 +51,10 @@ def test_the_matrix_holds_every_pair():
             assert matrix[i, j] == match_quality(scores[i], variances[i], scores[j], variances[j], 0.1)
 
 
-@pytest.mark.parametrize("gamma", [0.0, -0.1, np.nan, np.inf])
-def test_a_gamma_that_cannot_be_is_refused(gamma):
-    with pytest.raises(ValueError, match="gamma"):
-        match_quality(0.5, 0.1, 0.5, 0.1, gamma)
+def test_a_gamma_that_cannot_be_is_refused(subtests):
+    for gamma in (0.0, -0.1, np.nan, np.inf):
+        with subtests.test(gamma=gamma), pytest.raises(ValueError, match="gamma"):
+            match_quality(0.5, 0.1, 0.5, 0.1, gamma)
 
 
 @pytest.mark.parametrize("variance", [-0.1, np.nan])

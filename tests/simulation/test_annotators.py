@@ -23,7 +23,7 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-def apart(n, *, around=0.5):
+def spread_values(n, *, around=0.5):
     """True values that stand far from each other, and away from the ends."""
     return np.linspace(0.2, 0.8, n) + around - 0.5
 
@@ -35,7 +35,7 @@ def test_who_has_no_habits_says_the_truth_but_for_noise():
 
 
 def test_bias_and_scale_are_a_line_through_the_middle():
-    truth = apart(3)
+    truth = spread_values(3)
     seen = Habits(bias=0.05, scale=0.5, noise=0.0).score_items(truth, 0, rng())
     assert seen == pytest.approx(np.round(0.55 + 0.5 * (truth - 0.5), 2))
 

@@ -3,7 +3,6 @@
 from itertools import islice
 
 import numpy as np
-import pytest
 
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -24,18 +23,19 @@ def campaign_and_people(rule="easl", law="easl", seed=1, wanted=4):
     return SimulatedCampaign(SELECTION_RULES[rule], ONLINE_LAWS[law], asking, LawParameters(), ITEMS, rng), people
 
 
-@pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
-@pytest.mark.parametrize("rule", OF_SCALES)
-def test_what_it_knows_is_what_its_law_makes_of_all_answers(rule, law):
-    campaign, people = campaign_and_people(rule, law)
-    hits = list(campaign.generate_hits(people))
-    replayed = campaign.law.initial_beliefs(
-        [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
-    )
-    replayed.apply_hits(hits)
-    assert campaign.beliefs.state.tolist() == replayed.state.tolist()
-    assert campaign.index.score.tolist() == campaign.score.tolist()
-    assert campaign.index.variance.tolist() == campaign.variance.tolist()
+def test_what_it_knows_is_what_its_law_makes_of_all_answers(subtests):
+    for rule in OF_SCALES:
+        for law in ("easl", "ra", "trueskill", "easl-aware"):
+            with subtests.test(rule=rule, law=law):
+                campaign, people = campaign_and_people(rule, law)
+                hits = list(campaign.generate_hits(people))
+                replayed = campaign.law.initial_beliefs(
+                    [np.full(ITEMS, number) for number in campaign.law.family.default_prior], LawParameters()
+                )
+                replayed.apply_hits(hits)
+                assert campaign.beliefs.state.tolist() == replayed.state.tolist()
+                assert campaign.index.score.tolist() == campaign.score.tolist()
+                assert campaign.index.variance.tolist() == campaign.variance.tolist()
 
 
 def test_it_asks_until_every_item_has_the_judgments_it_wants():

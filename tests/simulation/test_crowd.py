@@ -13,8 +13,8 @@ from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
-from tests.annotation.hits.criteria import asking
-from tests.annotation.hits.systems import of_systems, table
+from tests.annotation.hits.criteria import create_campaign_with_criteria
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 
 
 def clock():
@@ -43,7 +43,7 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
 
 
 async def test_a_made_up_crowd_answers_by_every_criterion(engine):
-    campaign = await asking(engine, 3, items=30, judgments_per_item=8, cannot_be_judged=True)
+    campaign = await create_campaign_with_criteria(engine, 3, items=30, judgments_per_item=8, cannot_be_judged=True)
     assert await rehearse(engine, campaign, hits=500, annotators=6, unjudgeable=0.1) > 40
     rows = await values(engine, "SELECT score FROM current_posteriors WHERE judgments > 0 ORDER BY criterion, number")
     correlations = np.corrcoef(np.reshape(rows, (3, -1)))[np.triu_indices(3, 1)]
@@ -110,9 +110,9 @@ async def test_a_truth_that_is_not_a_number_or_not_there_is_refused(engine, fiel
 
 
 async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
-    """What a segment adds for all systems alike says nothing about them."""
-    content = table(tuple(f"system {k}" for k in range(6)), segments=20)
-    campaign = await of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
+    """The part of a segment that all systems share says nothing about them."""
+    content = outputs_table(tuple(f"system {k}" for k in range(6)), segments=20)
+    campaign = await create_campaign_of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
     await rehearse(engine, campaign, hits=200, population=plain_population(0.15))
     scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]

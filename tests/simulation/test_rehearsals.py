@@ -14,9 +14,9 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, until, value, values
-from tests.annotation.hits.systems import of_systems
-from tests.campaigns.drafts import is_clean
+from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values, wait_until
+from tests.annotation.hits.systems import create_campaign_of_systems
+from tests.campaigns.drafts import replay_is_clean
 from tests.media.files import png, with_files
 
 PAGE = "/admin/campaigns/{}"
@@ -30,7 +30,7 @@ async def led(engine, campaign, crowd=CROWD):
         return await rehearsals.begin_rehearsal(connection, campaign.slug, crowd, now=NOW)
 
 
-async def begun(engine, campaign, crowd=CROWD):
+async def start_rehearsal(engine, campaign, crowd=CROWD):
     copy, to_lead = await led(engine, campaign, crowd)
     return copy, to_lead is not None
 
@@ -53,7 +53,7 @@ async def answered(engine, copy, crowd=CROWD):
     """The crowds of a process, after one of them has answered this copy to its end."""
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(copy, crowd)
-    await until(engine, FINISHED)
+    await wait_until(engine, FINISHED)
     return crowds
 
 
@@ -67,11 +67,11 @@ async def code_of(what):
 async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it(engine, law):
     campaign = await running(engine, launched=False, update_law=law)
     before = await sizes(engine)
-    copy, new = await begun(engine, campaign)
+    copy, new = await start_rehearsal(engine, campaign)
     assert (new, copy.name, copy.slug, copy.status) == (True, "Verbs (rehearsal)", "verbs-rehearsal", "running")
     await answered(engine, copy)
     assert set(await values(engine, "SELECT campaign_id, source FROM responses")) == {(copy.id, "simulation")}
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
     await removed(engine, copy.slug)
     assert await sizes(engine) == before
     assert (await lifecycle_row(engine, campaign.slug)).status == "draft"
@@ -79,17 +79,17 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
 
 async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
     goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
-    copy, _ = await begun(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
+    copy, _ = await start_rehearsal(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS, pause=0)
     crowds = RehearsalCrowds(engine, lambda: NOW, looks.request_scan, pause=0)
     crowds.start(copy, CROWD)
-    await until(engine, FINISHED)
+    await wait_until(engine, FINISHED)
     assert (await lifecycle_row(engine, copy.slug)).goal_reached
     await looks.stop()
 
 
 async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
-    copy, _ = await begun(engine, await running(engine, launched=False))
+    copy, _ = await start_rehearsal(engine, await running(engine, launched=False))
     await removed(engine, copy.slug)
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
     await looks.finish(copy.id)
@@ -103,13 +103,13 @@ async def lifecycle_row(engine, slug):
 
 async def test_of_two_clicks_at_once_one_begins_it(engine):
     campaign = await running(engine)
-    both = await asyncio.gather(begun(engine, campaign), begun(engine, campaign))
+    both = await asyncio.gather(start_rehearsal(engine, campaign), start_rehearsal(engine, campaign))
     assert sorted(new for _, new in both) == [False, True]
     assert len({copy.id for copy, _ in both}) == 1
 
 
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
-    copy, _ = await begun(engine, await running(engine))
+    copy, _ = await start_rehearsal(engine, await running(engine))
     async with engine.connect() as connection:
         assert [row.name for row in await summaries.load_campaign_list(connection)] == ["Verbs"]
         assert [row.name for row in await summaries.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
@@ -121,7 +121,7 @@ async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, clie
 
 
 async def test_a_long_name_leaves_room_for_what_it_is(engine):
-    copy, _ = await begun(engine, await running(engine, name="long " * 90))
+    copy, _ = await start_rehearsal(engine, await running(engine, name="long " * 90))
     assert copy.name.endswith(" (rehearsal)")
     assert copy.slug.endswith("-rehearsal")
     assert len(copy.slug) <= 60
@@ -130,7 +130,7 @@ async def test_a_long_name_leaves_room_for_what_it_is(engine):
 async def test_what_is_no_rehearsal_or_holds_answers_of_people_is_not_removed(engine):
     campaign = await running(engine)
     assert await code_of(removed(engine, campaign.slug)) == "not_a_rehearsal"
-    copy, _ = await begun(engine, campaign)
+    copy, _ = await start_rehearsal(engine, campaign)
     someone = await annotator(engine, copy)
     await submit(engine, someone, await hit_of(engine, someone))
     assert await code_of(removed(engine, copy.slug)) == "people_have_answered"
@@ -142,39 +142,39 @@ async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine,
     for limit in ("MAX_REHEARSAL_ITEMS", "MAX_REHEARSAL_BYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(rehearsals, limit, 11)
-            assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
+            assert await code_of(start_rehearsal(engine, campaign)) == "too_large_to_rehearse"
     small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
     await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
-    assert await code_of(begun(engine, empty)) == "no_items"
+    assert await code_of(start_rehearsal(engine, empty)) == "no_items"
     unknown = RehearsalCrowd(4, plain_population(0.1), "oracle")
-    assert await code_of(begun(engine, small, unknown)) == "column_unknown"
-    copy, _ = await begun(engine, small)
-    assert await code_of(begun(engine, copy)) == "is_a_rehearsal"
+    assert await code_of(start_rehearsal(engine, small, unknown)) == "column_unknown"
+    copy, _ = await start_rehearsal(engine, small)
+    assert await code_of(start_rehearsal(engine, copy)) == "is_a_rehearsal"
     monkeypatch.setattr(rehearsals, "MAX_REHEARSALS", 1)
-    assert await code_of(begun(engine, await running(engine, items=6))) == "too_many_rehearsals"
+    assert await code_of(start_rehearsal(engine, await running(engine, items=6))) == "too_many_rehearsals"
     assert await value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
 
 
 async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
     systems, files = (
-        await of_systems(engine),
+        await create_campaign_of_systems(engine),
         await with_files(engine, {"a.png": png(), "b.png": png(grey=9)}, content="image"),
     )
     with monkeypatch.context() as patch:
         patch.setattr(rehearsals, "MAX_REHEARSAL_OUTPUTS", 23)
-        assert await code_of(begun(engine, systems)) == "too_large_to_rehearse"
+        assert await code_of(start_rehearsal(engine, systems)) == "too_large_to_rehearse"
     for campaign, bytes_ in ((systems, 23 * 4), (files, 2 * len(png()))):
         with monkeypatch.context() as patch:
             patch.setattr(rehearsals, "MAX_REHEARSAL_BYTES", bytes_)
-            assert await code_of(begun(engine, campaign)) == "too_large_to_rehearse"
-        assert (await begun(engine, campaign))[1]
+            assert await code_of(start_rehearsal(engine, campaign)) == "too_large_to_rehearse"
+        assert (await start_rehearsal(engine, campaign))[1]
 
 
 async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
-    copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
+    copy, _ = await start_rehearsal(engine, await running(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.01)
     crowds.start(copy, CROWD)
-    await until(engine, "SELECT count(*) > 2 FROM responses")
+    await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     monkeypatch.setattr(rehearsals, "MAX_CROWDS_PER_PROCESS", 1)
     with pytest.raises(Refusal, match="which is the limit"):
         crowds.refuse_if_crowds_are_busy()
@@ -194,7 +194,7 @@ async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd
     (again,) = [one[1] for one in both if not isinstance(one, BaseException) and one[1] is not None]
     assert (again.annotators, again.population, again.truth_column) == (4, crowd.population, None)
     await answered(engine, copy, again)
-    assert await is_clean(engine, copy.slug)
+    assert await replay_is_clean(engine, copy.slug)
     await dies(engine)
     assert (await led(engine, campaign))[1] is None  # there is nothing left to answer
 
@@ -205,7 +205,7 @@ async def test_a_process_says_that_it_leads_a_crowd_and_goes_away_when_another_o
     copy, crowd = await led(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.001)
     crowds.start(copy, crowd)
-    await until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
+    await wait_until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
     await execute(engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'")  # another one took the lead
     await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert (await lifecycle_row(engine, copy.slug)).status == "running"
@@ -223,15 +223,15 @@ async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, ap
     assert f'action="{address}/rehearse"' in page
     assert "simulated annotators stopped" in (await researcher.get(PAGE.format(campaign.slug))).text
     assert (await researcher.post(f"{address}/rehearse")).headers["location"] == address
-    await until(engine, FINISHED)
+    await wait_until(engine, FINISHED)
     assert "The simulated annotators stopped" not in (await researcher.get(address)).text
 
 
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
-    copy, _ = await begun(engine, await running(engine, judgments_per_item=1000))
+    copy, _ = await start_rehearsal(engine, await running(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(copy, CROWD)
-    await until(engine, "SELECT count(*) > 2 FROM responses")
+    await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     await removed(engine, copy.slug)
     await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert await value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
@@ -239,7 +239,7 @@ async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
 
 async def test_it_goes_with_the_draft_that_it_rehearses(engine):
     campaign = await running(engine, launched=False)
-    copy, _ = await begun(engine, campaign)
+    copy, _ = await start_rehearsal(engine, campaign)
     await answered(engine, copy)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, campaign.slug)
@@ -248,10 +248,10 @@ async def test_it_goes_with_the_draft_that_it_rehearses(engine):
 
 async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engine):
     campaign = await running(engine, judgments_per_item=1000)
-    first, _ = await begun(engine, campaign)
+    first, _ = await start_rehearsal(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(first, CROWD)
-    await until(engine, "SELECT count(*) > 2 FROM responses")
+    await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
         await rehearsals.delete_rehearsal(connection, first.slug)
         second, to_lead = await rehearsals.begin_rehearsal(connection, campaign.slug, CROWD, now=NOW)
@@ -264,7 +264,7 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
 async def test_careless_annotators_do_not_look(engine):
     async def spread(careless):
         campaign = await running(engine, items=20, judgments_per_item=8)
-        copy, _ = await begun(engine, campaign)
+        copy, _ = await start_rehearsal(engine, campaign)
         await answered(engine, copy, RehearsalCrowd(4, plain_population(0.0, careless), None))
         agreement = await value(
             engine,
@@ -286,7 +286,7 @@ async def test_it_begins_and_ends_on_the_campaigns_page(engine, app, researcher)
     assert "/rehearse" in (await researcher.get(address)).text
     reply = await researcher.post(address + "/rehearse", data={"annotators": "3", "noise": "5", "careless": "0"})
     assert reply.headers["location"] == PAGE.format("verbs-rehearsal")
-    await until(engine, FINISHED)
+    await wait_until(engine, FINISHED)
     assert await value(engine, "SELECT count(*) FROM annotators") == 3
     page = (await researcher.get(reply.headers["location"])).text
     assert "All answers here are simulated" in page

@@ -77,14 +77,14 @@ async def submit(
         return await submission.submit_answer(connection, assignment, hit.id, answer, now=now)
 
 
-def fields_of(html: str) -> dict[str, str]:
-    """What the form on a page would send, with a score for every item."""
+def form_fields(html: str) -> dict[str, str]:
+    """Return the fields that the form on a page sends, with a score for every item."""
     ((token, hit),) = re.findall(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', html, re.DOTALL)
     items = re.findall(r'name="score-(\d+)"', html)
     return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
-async def expire(engine: AsyncEngine, hit: leases.HitOnPage | None = None, *, seconds_ago: float = 1) -> None:
+async def expire_leases(engine: AsyncEngine, hit: leases.HitOnPage | None = None, *, seconds_ago: float = 1) -> None:
     """Let the leases of a HIT, or of all, have ended so long ago, by the clock that counts: the database's."""
     ended = text("""
         UPDATE hits SET expires_at = clock_timestamp() - make_interval(secs => :seconds_ago)
@@ -109,7 +109,7 @@ async def value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
     return row[0]
 
 
-def waiting(requests: int) -> str:
+def requests_are_waiting_sql(requests: int) -> str:
     """SQL that is true when so many requests wait for a lock."""
     return (
         f"SELECT count(*) >= {requests} FROM pg_stat_activity "
@@ -117,7 +117,7 @@ def waiting(requests: int) -> str:
     )
 
 
-async def until(engine: AsyncEngine, statement: str) -> None:
+async def wait_until(engine: AsyncEngine, statement: str) -> None:
     """Wait for what others do to the database, as its clock or its locks tell."""
     async with asyncio.timeout(30):
         while not await value(engine, statement):  # noqa: ASYNC110  (another connection changes it)

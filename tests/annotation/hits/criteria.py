@@ -21,23 +21,23 @@ from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running
 NAMES = ("adequacy", "fluency", "style")
 
 
-def criteria(count: int = 2, **more: Any) -> list[dict[str, Any]]:
+def criteria_settings(count: int = 2, **more: Any) -> list[dict[str, Any]]:
     return [{"name": name, "question": f"How is its {name}?"} | more for name in NAMES[:count]]
 
 
-async def asking(engine: AsyncEngine, count: int = 2, **settings: Any) -> Campaign:
+async def create_campaign_with_criteria(engine: AsyncEngine, count: int = 2, **settings: Any) -> Campaign:
     """A running campaign with so many criteria."""
-    chosen: dict[str, Any] = {"criteria": criteria(count), "judgments_per_item": 50} | settings
+    chosen: dict[str, Any] = {"criteria": criteria_settings(count), "judgments_per_item": 50} | settings
     return await running(engine, **chosen)
 
 
-def for_law(law: str) -> dict[str, Any]:
+def settings_for_law(law: str) -> dict[str, Any]:
     """The settings of a way of asking that this update law can follow."""
     design = next(design for design in DESIGNS.values() if can_law_read_design(design(), ONLINE_LAWS[law]))
     return {"design": design.name, "update_law": law}
 
 
-async def submit_by(
+async def submit_by_criterion(
     engine: AsyncEngine, assignment: AssignmentId, hit: HitOnPage, said: dict[str, Sequence[float]], **more: Any
 ) -> submission.AnswerReceipt:
     """By the name of each criterion, the values of the HIT's items."""
@@ -46,13 +46,13 @@ async def submit_by(
         return await submission.submit_answer(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
 
 
-def made_up(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
+def simulate_answers(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
     """An answer by each criterion, each another."""
     given = [view.design.simulate_answer(rng.random(len(items)).tolist()) for view in campaign.criteria]
     return dict(zip(campaign.criterion_names, given, strict=True))
 
 
-async def answered(
+async def answer_all_hits(
     engine: AsyncEngine, campaign: Campaign, *, people: int = 3, hits: int = 4, touched: bool = False
 ) -> list[AssignmentId]:
     """So many people answer so many HITs each; their assignments. touched: it is known how the answers came about."""
@@ -63,5 +63,5 @@ async def answered(
         if work.hit is not None:
             touches = {item: Touch(700, 2, "mouse") for item in work.hit.items}
             known: dict[str, Any] = {"touches": touches, "viewport": "390x844"} if touched else {}
-            await submit_by(engine, me, work.hit, made_up(campaign, work.hit.items, rng), **known)
+            await submit_by_criterion(engine, me, work.hit, simulate_answers(campaign, work.hit.items, rng), **known)
     return them

@@ -25,10 +25,10 @@ class HitForm(HTMLParser):
             self.items[text] |= {each for one in self.items[text] for each in self.named_like(one)}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        self.note(tag, found)
+        note_values = {name: value or "" for name, value in attrs}
+        self.note(tag, note_values)
         if tag not in VOID:
-            self.open.append((tag, [*found.values()]))
+            self.open.append((tag, [*note_values.values()]))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.note(tag, {name: value or "" for name, value in attrs})
@@ -40,7 +40,7 @@ class HitForm(HTMLParser):
         if tag in ("input", "select") and "name" in attributes:
             self.inputs[attributes["name"]].append(attributes | {"tag": tag})
         if tag == "img":
-            self.found(attributes["src"])
+            self.note_values(attributes["src"])
             attributes = attributes | {"src": re.sub("[0-9a-f]", "x", attributes["src"])}
         self.skeleton += f"<{tag} {sorted(attributes.items())}>"
 
@@ -51,9 +51,9 @@ class HitForm(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.skeleton += self.words.sub("…", data)
         for text in self.words.findall(data):
-            self.found(text)
+            self.note_values(text)
 
-    def found(self, text: str) -> None:
+    def note_values(self, text: str) -> None:
         values = {value for _, attributes in self.open for value in attributes if NUMBERED.search(value)}
         self.items.setdefault(text, set()).update(values)
 

@@ -7,12 +7,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.designs.campaign import Campaign
 from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, submit
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 SYSTEMS = ("ape", "bee", "cat", "doe")
 
 
-def table(systems: tuple[str, ...] = SYSTEMS, segments: int = 6, *, above: bool = False) -> str:
+def outputs_table(systems: tuple[str, ...] = SYSTEMS, segments: int = 6, *, above: bool = False) -> str:
     """Every system's output for every segment, no two the same."""
     lines = ["system,segment,output" + ",source,reference" * above]
     lines += [
@@ -23,14 +23,14 @@ def table(systems: tuple[str, ...] = SYSTEMS, segments: int = 6, *, above: bool 
     return "\n".join(lines) + "\n"
 
 
-async def of_systems(engine: AsyncEngine, content: str | None = None, **settings: Any) -> Campaign:
+async def create_campaign_of_systems(engine: AsyncEngine, content: str | None = None, **settings: Any) -> Campaign:
     """A launched campaign of systems."""
-    campaign = await draft(engine, **{"items_per_hit": 2, "judgments_per_item": 10} | settings)
-    await import_items(engine, campaign, content or table())
-    return await lead(engine, campaign)
+    campaign = await create_draft(engine, **{"items_per_hit": 2, "judgments_per_item": 10} | settings)
+    await import_items(engine, campaign, content or outputs_table())
+    return await apply_action(engine, campaign)
 
 
-async def answered(engine: AsyncEngine, campaign: Campaign, *, by: int, each: int) -> None:
+async def answer_hits_of_systems(engine: AsyncEngine, campaign: Campaign, *, by: int, each: int) -> None:
     """So many people answer so many HITs each, as long as there are any."""
     cache = PosteriorCache()
     for name in range(by):

@@ -16,8 +16,8 @@ from app.campaigns.lifecycle import apply_transition
 from app.database.session import ServingConnections
 from app.main import create_app
 from app.settings import Settings
-from tests.annotation.hits.campaigns import fields_of, running, until, value, values, waiting
-from tests.conftest import browser_of
+from tests.annotation.hits.campaigns import form_fields, requests_are_waiting_sql, running, value, values, wait_until
+from tests.conftest import http_client
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -44,22 +44,22 @@ async def test_a_visit_by_link_stores_nothing_before_start(client, engine):
 async def test_start_leads_to_an_address_that_survives_a_reload(client, engine):
     address = await started(client, await running(engine))
     first, second = (await client.get(address)).text, (await client.get(address)).text
-    assert fields_of(first)["hit"] == fields_of(second)["hit"]
+    assert form_fields(first)["hit"] == form_fields(second)["hit"]
 
 
 async def test_an_answer_brings_the_next_hit_in_the_same_reply(client, engine):
     campaign = await running(engine)
     page = (await client.get(await started(client, campaign))).text
-    reply = await client.post(f"/link/{campaign.link_key}", data=fields_of(page), headers=FETCH)
+    reply = await client.post(f"/link/{campaign.link_key}", data=form_fields(page), headers=FETCH)
     assert reply.status_code == 200
-    assert fields_of(reply.text)["hit"] != fields_of(page)["hit"]
+    assert form_fields(reply.text)["hit"] != form_fields(page)["hit"]
     assert "<html" not in reply.text
     assert await value(engine, "SELECT count(*) FROM responses") == 1
 
 
 async def test_the_same_answer_twice_counts_once(client, engine):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     for _ in range(2):
         assert (await client.post(f"/link/{campaign.link_key}", data=fields)).status_code == 200
     assert await value(engine, "SELECT count(*) FROM responses") == 1
@@ -67,7 +67,7 @@ async def test_the_same_answer_twice_counts_once(client, engine):
 
 async def test_an_incomplete_form_without_javascript_keeps_what_was_entered(client, engine):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     first, *others = [name for name in fields if name.startswith("score-")]
     reply = await client.post(f"/link/{campaign.link_key}", data=fields | {first: "", others[0]: "37"})
     assert "Not all items have a score yet: 1 of 5" in reply.text
@@ -77,7 +77,7 @@ async def test_an_incomplete_form_without_javascript_keeps_what_was_entered(clie
 
 async def test_an_incomplete_answer_of_the_script_gets_a_stable_code(client, engine):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     some = {name: text for name, text in fields.items() if not name.startswith("score-")}
     reply = await client.post(f"/link/{campaign.link_key}", data=some, headers=FETCH)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "scores_missing")
@@ -86,7 +86,7 @@ async def test_an_incomplete_answer_of_the_script_gets_a_stable_code(client, eng
 async def test_a_draft_comes_back_after_a_reload(client, engine):
     campaign = await running(engine)
     address = await started(client, campaign)
-    fields = fields_of((await client.get(address)).text)
+    fields = form_fields((await client.get(address)).text)
     item = next(name for name in fields if name.startswith("score-")).removeprefix("score-")
     draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {item: {"score": 73}}}
     assert (await client.put(f"/link/{campaign.link_key}", json=draft)).status_code == 204
@@ -95,31 +95,31 @@ async def test_a_draft_comes_back_after_a_reload(client, engine):
 
 async def test_a_draft_without_end_is_refused(client, engine):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     draft = {"token": fields["token"], "hit": 1, "entries": {str(k): {"score": k} for k in range(2000)}}
     reply = await client.put(f"/link/{campaign.link_key}", json=draft, headers={"accept": "application/json"})
     assert reply.json()["error"]["code"] == "draft_too_large"
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
+async def test_a_draft_that_cannot_be_kept_is_refused_not_a_crash(client, engine, subtests):
+    for broken in (
         {"hit": 2**63},
         {"entries": {"1": {"score": math.nan}}},
         {"entries": {"1": {"score": math.inf}}},
         {"entries": {"1": {"input_kind": "\ud800"}}},
         {"entries": {"1": {"\ud800": 1}}},
         {"entries": {"\ud800": {"score": 1}}},
-    ],
-)
-async def test_a_draft_that_cannot_be_kept_is_refused_not_a_crash(client, engine, broken):
-    campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
-    draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {}} | broken
-    reply = await client.put(
-        f"/link/{campaign.link_key}", content=json.dumps(draft), headers={"content-type": "application/json"} | FETCH
-    )
-    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
+    ):
+        with subtests.test(broken=broken):
+            campaign = await running(engine)
+            fields = form_fields((await client.get(await started(client, campaign))).text)
+            draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {}} | broken
+            reply = await client.put(
+                f"/link/{campaign.link_key}",
+                content=json.dumps(draft),
+                headers={"content-type": "application/json"} | FETCH,
+            )
+            assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ async def test_a_draft_that_cannot_be_kept_is_refused_not_a_crash(client, engine
 )
 async def test_an_answer_to_no_hit_is_refused(client, engine, hit, code):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     reply = await client.post(f"/link/{campaign.link_key}", data=fields | {"hit": hit}, headers=FETCH)
     assert reply.json()["error"]["code"] == code
 
 
 async def test_a_forged_token_is_refused(client, engine):
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     reply = await client.post(f"/link/{campaign.link_key}", data=fields | {"token": "x"}, headers=FETCH)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "token_invalid")
 
@@ -143,12 +143,12 @@ async def test_a_forged_token_is_refused(client, engine):
 async def test_a_late_answer_whose_items_are_gone_is_refused_with_a_new_hit(client, engine):
     campaign = await running(engine, items=5, judgments_per_item=1)
     address = await started(client, campaign)
-    fields = fields_of((await client.get(address)).text)
+    fields = form_fields((await client.get(address)).text)
     async with engine.begin() as connection:
         await expire_leases(connection)
     async with httpx.AsyncClient(transport=client._transport, base_url="http://easel.test") as other:
         theirs = await started(other, campaign)
-        await other.post(f"/link/{campaign.link_key}", data=fields_of((await other.get(theirs)).text))
+        await other.post(f"/link/{campaign.link_key}", data=form_fields((await other.get(theirs)).text))
     reply = await client.post(f"/link/{campaign.link_key}", data=fields, headers=FETCH)
     assert reply.status_code == 200
     assert "Your time for these items had run out" in reply.text
@@ -163,7 +163,7 @@ async def test_a_prolific_arrival_shows_the_hit_at_once_and_returns_with_the_cod
     campaign = await running(engine, hits_per_annotator=1, prolific_completion_code="C0DE")
     address = f"/prolific/{campaign.link_key}"
     arrived = await client.get(address, params={"PROLIFIC_PID": "p", "STUDY_ID": "s", "SESSION_ID": "x"})
-    reply = await client.post(address, data=fields_of(arrived.text))
+    reply = await client.post(address, data=form_fields(arrived.text))
     assert "https://app.prolific.com/submissions/complete?cc=C0DE" in reply.text
     assert await value(engine, "SELECT completed_at IS NOT NULL FROM assignments")
 
@@ -181,7 +181,7 @@ async def test_after_an_mturk_answer_the_page_posts_to_mturk(client, engine):
     campaign = await running(engine)
     parameters = {"assignmentId": "A", "hitId": "H", "workerId": "W", "turkSubmitTo": "https://www.mturk.com"}
     arrived = await client.get(f"/mturk/{campaign.link_key}", params=parameters)
-    reply = await client.post(f"/mturk/{campaign.link_key}", data=fields_of(arrived.text))
+    reply = await client.post(f"/mturk/{campaign.link_key}", data=form_fields(arrived.text))
     assert 'action="https://www.mturk.com/mturk/externalSubmit"' in reply.text
     assert 'name="assignmentId" value="A"' in reply.text
     again = await client.get(f"/mturk/{campaign.link_key}", params=parameters)
@@ -191,23 +191,21 @@ async def test_after_an_mturk_answer_the_page_posts_to_mturk(client, engine):
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
+async def test_a_visitor_whom_prolific_did_not_name_is_refused_and_not_made_an_annotator(client, engine, subtests):
+    for query, code in (
         (PLACEHOLDERS, "arrival_placeholder"),
         ("PROLIFIC_PID=one&STUDY_ID=s&SESSION_ID=x&PROLIFIC_PID=two", "arrival_doubled"),
         ("PROLIFIC_PID=&STUDY_ID=s&SESSION_ID=x", "arrival_incomplete"),
         ("", "arrival_incomplete"),
-    ],
-)
-async def test_a_visitor_whom_prolific_did_not_name_is_refused_and_not_made_an_annotator(client, engine, query, code):
-    campaign = await running(engine, prolific_completion_code="C0DE")
-    reply = await client.get(f"/prolific/{campaign.link_key}?{query}")
-    assert reply.status_code == 422
-    for words in (code, "Please return the study on Prolific", "If this is your study:", "Share page"):
-        assert words in reply.text
-    assert "C0DE" not in reply.text
-    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    ):
+        with subtests.test(query=query, code=code):
+            campaign = await running(engine, prolific_completion_code="C0DE")
+            reply = await client.get(f"/prolific/{campaign.link_key}?{query}")
+            assert reply.status_code == 422
+            for words in (code, "Please return the study on Prolific", "If this is your study:", "Share page"):
+                assert words in reply.text
+            assert "C0DE" not in reply.text
+            assert await value(engine, "SELECT count(*) FROM annotators") == 0
 
 
 async def test_parameters_of_others_given_twice_harm_nobody(client, engine):
@@ -225,9 +223,9 @@ async def test_without_a_limit_a_person_from_prolific_finishes_when_they_want(cl
     address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
     arrived = (await client.get(address)).text
     assert FINISH not in arrived  # nothing to hand in yet
-    answered = (await client.post(address, data=fields_of(arrived))).text
+    answered = (await client.post(address, data=form_fields(arrived))).text
     assert FINISH in answered
-    finished = (await client.post(address, data={"token": fields_of(answered)["token"], "finish": "1"})).text
+    finished = (await client.post(address, data={"token": form_fields(answered)["token"], "finish": "1"})).text
     assert "https://app.prolific.com/submissions/complete?cc=C0DE" in finished
     assert "You answered 1 set." in finished
     assert await value(engine, "SELECT completed_at IS NOT NULL FROM assignments")
@@ -239,7 +237,7 @@ async def test_nobody_is_offered_to_finish_where_the_visit_ends_by_itself(client
     campaign = await running(engine, hits_per_annotator=limit)
     query = "?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
     address = await started(client, campaign) if platform == "link" else f"/prolific/{campaign.link_key}{query}"
-    answered = await client.post(address, data=fields_of((await client.get(address)).text))
+    answered = await client.post(address, data=form_fields((await client.get(address)).text))
     assert 'name="hit"' in answered.text
     assert "Finish and return" not in answered.text
 
@@ -247,7 +245,7 @@ async def test_nobody_is_offered_to_finish_where_the_visit_ends_by_itself(client
 async def test_who_finishes_without_an_answer_is_not_handed_in(client, engine):
     campaign = await running(engine, prolific_completion_code="C0DE")
     address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x"
-    token = fields_of((await client.get(address)).text)["token"]
+    token = form_fields((await client.get(address)).text)["token"]
     finished = (await client.post(address, data={"token": token, "finish": "1"})).text
     assert "there is nothing to hand in" in finished
     assert "C0DE" not in finished
@@ -267,7 +265,7 @@ async def test_only_the_mturk_address_may_be_framed(client, engine):
 async def test_the_workers_path_sets_no_cookie(client, engine):
     campaign = await running(engine)
     page = await client.get(await started(client, campaign))
-    reply = await client.post(f"/link/{campaign.link_key}", data=fields_of(page.text))
+    reply = await client.post(f"/link/{campaign.link_key}", data=form_fields(page.text))
     assert not client.cookies
     assert "set-cookie" not in reply.headers
 
@@ -300,7 +298,7 @@ async def test_texts_are_escaped(client, engine):
 async def test_a_failing_commit_is_not_a_200(client, engine):
     """The commit of the answer fails (a deferred constraint); the browser must not be told that it was stored."""
     campaign = await running(engine)
-    fields = fields_of((await client.get(await started(client, campaign))).text)
+    fields = form_fields((await client.get(await started(client, campaign))).text)
     async with engine.begin() as connection:
         await connection.execute(
             text("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'disk on fire'; END$$")
@@ -319,7 +317,7 @@ async def test_a_failing_commit_is_not_a_200(client, engine):
 async def test_a_database_that_is_away_is_a_503_that_says_try_again():
     nobody_listens = "postgresql://someone@127.0.0.1:1/easel"
     app = create_app(Settings(database_url=nobody_listens, secret_key=SecretStr("k" * 32)))
-    async with app.router.lifespan_context(app), browser_of(app) as client:
+    async with app.router.lifespan_context(app), http_client(app) as client:
         reply = await client.get("/link/none", headers={"accept": "application/json"})
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "database_unavailable"
@@ -333,22 +331,24 @@ ARRIVALS = {
 }
 
 
-@pytest.mark.parametrize("platform", ARRIVALS)
-@pytest.mark.parametrize(
-    ("actions", "words"),
-    [(["pause"], "has paused this task"), (["finish"], "takes no more answers"), ([], "has not started")],
-)
-async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, platform, actions, words):
-    campaign = await running(engine, launched=bool(actions), pay="$0.35")
-    async with engine.begin() as connection:
-        for action in actions:
-            await apply_transition(connection, campaign.slug, action, now=datetime.now(UTC))
-    page = (await client.get(f"/{platform}/{campaign.link_key}{ARRIVALS[platform]}")).text
-    assert words in page
-    assert ">Start<" not in page
-    assert "score-" not in page
-    assert "$0.35" not in page  # nothing is to be earned now
-    assert ("Please do not accept it" in page) == (platform == "mturk")
+async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, subtests):
+    for actions, words in (
+        (["pause"], "has paused this task"),
+        (["finish"], "takes no more answers"),
+        ([], "has not started"),
+    ):
+        for platform, arrival in ARRIVALS.items():
+            with subtests.test(actions=actions, platform=platform):
+                campaign = await running(engine, launched=bool(actions), pay="$0.35")
+                async with engine.begin() as connection:
+                    for action in actions:
+                        await apply_transition(connection, campaign.slug, action, now=datetime.now(UTC))
+                page = (await client.get(f"/{platform}/{campaign.link_key}{arrival}")).text
+                assert words in page
+                assert ">Start<" not in page
+                assert "score-" not in page
+                assert "$0.35" not in page  # nothing is to be earned now
+                assert ("Please do not accept it" in page) == (platform == "mturk")
 
 
 @pytest.mark.parametrize("platform", ARRIVALS)
@@ -365,7 +365,7 @@ async def test_annotators_read_of_sets_from_the_welcome_to_the_thanks(client, en
     campaign = await running(engine, items=5, judgments_per_item=1, minutes_per_hit=2.0, hits_per_annotator=limit)
     welcome = (await client.get(f"/link/{campaign.link_key}")).text
     work = (await client.get(await started(client, campaign))).text
-    thanks = (await client.post(f"/link/{campaign.link_key}", data=fields_of(work))).text
+    thanks = (await client.post(f"/link/{campaign.link_key}", data=form_fields(work))).text
     done = f"0 of {limit} set done" if limit else "0 sets done"
     for page, words in ((welcome, "such set"), (work, done), (thanks, "You answered 1 set.")):
         assert words in page
@@ -399,7 +399,7 @@ async def test_minutes_and_pay_stay_above_each_hit(client, engine):
     campaign = await running(engine, pay="4 credits")
     page = (await client.get(await started(client, campaign))).text
     assert '<p class="effort"><span dir="auto">4 credits</span></p>' in page
-    following = await client.post(f"/link/{campaign.link_key}", data=fields_of(page), headers=FETCH)
+    following = await client.post(f"/link/{campaign.link_key}", data=form_fields(page), headers=FETCH)
     assert "4 credits" in following.text
 
 
@@ -424,13 +424,13 @@ async def test_answers_that_wait_for_a_lock_keep_nobody_of_another_campaign_wait
     """More of them than there are connections for annotators, none of which another campaign could have otherwise."""
     locked, other = [await running(engine, name=name) for name in ("Locked", "Other")]
     page = (await client.get(await started(client, locked))).text
-    answers = [fields_of(page) for _ in range(app.state.settings.pool_size)]
+    answers = [form_fields(page) for _ in range(app.state.settings.pool_size)]
     async with engine.begin() as connection:
         await connection.execute(text("SELECT FROM posteriors WHERE campaign_id = :id FOR UPDATE"), {"id": locked.id})
         address = f"/link/{locked.link_key}"
         held = [asyncio.create_task(client.post(address, data=answer, headers=FETCH)) for answer in answers]
         async with asyncio.timeout(30):
-            await until(engine, waiting(4))
+            await wait_until(engine, requests_are_waiting_sql(4))
             assert (await client.get(await started(client, other))).status_code == 200
         assert not any(one.done() for one in held)
     for reply in await asyncio.gather(*held):

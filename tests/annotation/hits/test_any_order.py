@@ -32,7 +32,7 @@ from app.quality import decisions
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from tests.annotation.hits.campaigns import NOW, annotator, expire, next_hit, running, value, values
+from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, next_hit, running, value, values
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ EVENTS = (
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """A small campaign that asks for consent, its people, and whoever runs it. Nobody is asked about an item twice."""
+    """A small campaign that asks for consent, its annotators, and its owner. Nobody is asked about an item twice."""
 
     def __init__(self, engine: AsyncEngine, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class AnyOrder(RuleBasedStateMachine):
         return last, receipt
 
     def leases_end(self) -> None:
-        self.run(expire(self.engine))
+        self.run(expire_leases(self.engine))
 
     def somebody_is(self, who: int, act: str) -> None:
         async def decide() -> None:
@@ -251,7 +251,7 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def the_record_is_whole(self) -> None:
         if self.campaign is not None:
-            self.run(self.look())
+            self.run(self.check_record())
 
     @invariant()
     def posteriors_are_those_of_the_record(self) -> None:
@@ -269,7 +269,7 @@ class AnyOrder(RuleBasedStateMachine):
             row: Campaign = await load_campaign_by_slug(connection, self.campaign.slug)
             assert (await replay.verify_by_replay(connection, row)).is_clean
 
-    async def look(self) -> None:
+    async def check_record(self) -> None:
         stored = await values(
             self.engine,
             "SELECT seq, hit_id, items, values FROM responses WHERE campaign_id = :id ORDER BY seq",

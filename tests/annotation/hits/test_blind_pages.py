@@ -7,8 +7,8 @@ import pytest
 
 from tests.annotation.hits.campaigns import values
 from tests.annotation.hits.observer import HitForm, Observer
-from tests.annotation.hits.systems import of_systems, table
-from tests.campaigns.drafts import draft, import_items, launched, lead
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items
 from tests.media.files import packed, png
 
 ITEMS = "".join(f"v{k},verb {k:03d},,\n" for k in range(40))
@@ -37,7 +37,7 @@ async def with_mixed_in(engine, design, **more):
     rows = checks(expected if design not in ("ranking", "pairwise", "best_worst") else PLACES)
     rows = rows.replace("attention", "gold") if expected is PLACES else rows
     settings = {"checks_percent": 50, "judgments_per_item": 40, "design": design} | settings | more
-    return await launched(engine, "id,text,check,expected\n" + ITEMS + rows, **settings)
+    return await create_launched_campaign(engine, "id,text,check,expected\n" + ITEMS + rows, **settings)
 
 
 async def pages_of(client, campaign, visits, hits, words=WORDS):
@@ -84,10 +84,10 @@ async def test_images_of_checks_come_from_addresses_like_those_of_items(engine, 
     names = [f"{k}.png" for k in range(12)] + [f"gold{k}.png" for k in range(5)]
     rows = "".join(f"{k},{name},{'gold' if k > 11 else ''},{80 if k > 11 else ''}\n" for k, name in enumerate(names))
     settings = {"content": "image", "checks_percent": 50, "items_per_hit": 4, "judgments_per_item": 40}
-    campaign = await draft(engine, **settings)
+    campaign = await create_draft(engine, **settings)
     files = packed({name: png(grey=k) for k, name in enumerate(names)})
     await import_items(engine, campaign, f"id,text,check,expected\n{rows}", media=files)
-    await lead(engine, campaign)
+    await apply_action(engine, campaign)
     observer, suspected, shown = Observer(), set[str](), set[str]()
     skeletons: dict[int, set[str]] = {}
     async for answered, form in pages_of(client, campaign, visits=4, hits=5):
@@ -103,7 +103,9 @@ async def test_images_of_checks_come_from_addresses_like_those_of_items(engine, 
 
 
 async def test_systems_are_not_known_again_by_anything_but_their_outputs(engine, client):
-    campaign = await of_systems(engine, table(segments=6), judgments_per_item=40, items_per_hit=3, **ASKING_ALL)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=6), judgments_per_item=40, items_per_hit=3, **ASKING_ALL
+    )
     skeletons = set()
     outputs = re.compile(r"(?:ape|bee|cat|doe) on \d")
     async for answered, form in pages_of(client, campaign, visits=3, hits=4, words=outputs):
@@ -133,7 +135,7 @@ async def test_who_opens_their_answer_again_finds_checks_as_they_left_them_like_
 async def test_a_set_with_a_check_is_called_the_last_one_only_if_nothing_follows(engine, client):
     items = "".join(f"v{k},verb {k:03d},,\n" for k in range(5)) + checks(["80"] * 4)
     settings = {"checks_percent": 50, "judgments_per_item": 90, "items_per_hit": 5, "repeat_items": False}
-    campaign = await launched(engine, f"id,text,check,expected\n{items}", **settings)
+    campaign = await create_launched_campaign(engine, f"id,text,check,expected\n{items}", **settings)
     for _ in range(30):
         page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
         if "verb 9" in page:

@@ -14,15 +14,25 @@ from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.quality import inputs
 from app.quality.check_positions import PlacedCheck, place_checks, presented_numbers
-from tests.annotation.hits.campaigns import NOW, annotator, execute, fields_of, hit_of, next_hit, submit, value, values
-from tests.campaigns.drafts import draft, import_items, is_clean, launched, lead
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    form_fields,
+    hit_of,
+    next_hit,
+    submit,
+    value,
+    values,
+)
+from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, replay_is_clean
 
 ITEMS = "id,text,check,expected,tolerance\n" + "".join(f"v{k},verb {k},,,\n" for k in range(30))
 GOLD = "g1,to walk,gold,80,10\ng2,to flummox,gold,5,\na1,Set this to 100,attention,100,5\n"
 
 
 async def with_checks(engine, content=ITEMS + GOLD, **settings):
-    return await launched(engine, content, **{"checks_percent": 50, "items_per_hit": 5} | settings)
+    return await create_launched_campaign(engine, content, **{"checks_percent": 50, "items_per_hit": 5} | settings)
 
 
 async def hits_with_checks(engine, campaign, *, want=1, tries=60):
@@ -115,7 +125,7 @@ async def test_rules_see_which_checks_were_met(engine):
     campaign = await with_checks(engine, judgments_per_item=50)
     await hits_with_checks(engine, campaign, want=3, tries=60)
     async with engine.begin() as connection:
-        (one,) = inputs.annotator_behaviours(*await known(connection, campaign)).values()
+        (one,) = inputs.annotator_behaviours(*await load_design_and_inputs(connection, campaign)).values()
     assert one.gold_met.tolist() == [False, False]
     assert one.attention_met.tolist() == [False]
 
@@ -130,7 +140,7 @@ async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher)
     assert "<dd>1 of 2</dd>" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
 
 
-async def known(connection, campaign):
+async def load_design_and_inputs(connection, campaign):
     return campaign.design, await inputs.load_rule_inputs(connection, campaign.criteria[0])
 
 
@@ -149,7 +159,7 @@ ORDERED = "g1,to walk,gold,1\ng2,to flummox,gold,2\ng3,to run,gold,1\n"
 async def test_where_no_place_is_free_a_check_is_a_hit_of_its_own_that_counts_as_answered(
     engine, settings, rows, wanted
 ):
-    campaign = await launched(engine, PAIRS + rows, judgments_per_item=9, checks_percent=50, **settings)
+    campaign = await create_launched_campaign(engine, PAIRS + rows, judgments_per_item=9, checks_percent=50, **settings)
     me = await annotator(engine, campaign)
     places = {1: [50.0], 2: [1.0, 2.0], 4: [1.0, 2.0, 2.0, 3.0]}[wanted]
     answered, hit = 0, await hit_of(engine, me)
@@ -160,41 +170,37 @@ async def test_where_no_place_is_free_a_check_is_a_hit_of_its_own_that_counts_as
     assert len(hit.ids) == len({*hit.items}) == wanted
     assert await value(engine, "SELECT count(*) FROM check_answers") == wanted
     assert (await next_hit(engine, me)).assignment.hits_answered == answered + 1
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engine, subtests):
+    for settings in (
         {"selection": "iterations"},
         {"design": "baseline", "design_settings": {"baseline": "v1"}},
         {"criteria": [{"name": name, "question": "How?"} for name in ("adequacy", "fluency")]},
         {"source_column": "text"},
-    ],
-)
-async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engine, settings):
-    with pytest.raises(Conflict, match="takes no checks: ") as refused:
-        await with_checks(
-            engine, ITEMS + GOLD.replace("80", "1").replace(",5,", ",2,"), **settings | {"items_per_hit": None}
-        )
-    assert refused.value.code == "no_checks_here"
+    ):
+        with subtests.test(settings=settings):
+            with pytest.raises(Conflict, match="takes no checks: ") as refused:
+                await with_checks(
+                    engine, ITEMS + GOLD.replace("80", "1").replace(",5,", ",2,"), **settings | {"items_per_hit": None}
+                )
+            assert refused.value.code == "no_checks_here"
 
 
-@pytest.mark.parametrize(
-    ("row", "code"),
-    [
+async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine, subtests):
+    for row, code in (
         ("g,x,silver,80,\n", "check_unknown"),
         ("g,x,gold,,\n", "expected_missing"),
         ("g,x,gold,many,\n", "expected_unreadable"),
         ("g,x,gold,400,\n", "expected_impossible"),
         ("v3,x,gold,4,\n", "id_twice"),
-    ],
-)
-async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine, row, code):
-    with pytest.raises(Invalid, match=r"[Ll]ine 32") as refused:
-        await with_checks(engine, ITEMS + row)
-    assert (refused.value.code, refused.value.details["line"]) == (code, 32)
-    assert await value(engine, "SELECT count(*) FROM items") == 0
+    ):
+        with subtests.test(row=row, code=code):
+            with pytest.raises(Invalid, match=r"[Ll]ine 32") as refused:
+                await with_checks(engine, ITEMS + row)
+            assert (refused.value.code, refused.value.details["line"]) == (code, 32)
+            assert await value(engine, "SELECT count(*) FROM items") == 0
 
 
 def test_a_check_stands_where_it_is_put():
@@ -233,15 +239,15 @@ async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
         texts = re.findall(r"verb \d+|to walk|to flummox|Set this to 100", page)
         if {"to walk", "to flummox", "Set this to 100"} & {*texts}:
             break
-        page = (await client.post(f"/link/{campaign.link_key}", data=fields_of(page))).text
+        page = (await client.post(f"/link/{campaign.link_key}", data=form_fields(page))).text
     assert len({*re.findall(r'name="score-(\d+)"', page)}) == 5
-    form = page.partition("<form")[2].partition("</form")[0].replace(fields_of(page)["token"], "")  # which is random
+    form = page.partition("<form")[2].partition("</form")[0].replace(form_fields(page)["token"], "")  # which is random
     assert not re.search(r"gold|attention|check_|expected|g1|g2|a1\b", form)
 
 
 async def test_a_campaign_whose_settings_leave_no_room_for_checks_is_not_launched_with_them(engine):
     with pytest.raises(Conflict, match="choose streaming"):
-        await launched(engine, ITEMS, checks_percent=10, selection="iterations")
+        await create_launched_campaign(engine, ITEMS, checks_percent=10, selection="iterations")
 
 
 async def test_a_copy_has_the_checks(engine):
@@ -255,24 +261,24 @@ async def test_a_copy_has_the_checks(engine):
 async def test_verify_finds_an_answer_to_a_check_that_is_gone(engine):
     campaign = await with_checks(engine)
     await hits_with_checks(engine, campaign)
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     await execute(engine, "DELETE FROM check_answers")
-    assert not await is_clean(engine, campaign.slug)
+    assert not await replay_is_clean(engine, campaign.slug)
 
 
 async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refused_at_the_launch(engine):
-    campaign = await draft(engine, checks_percent=20)
+    campaign = await create_draft(engine, checks_percent=20)
     await import_items(engine, campaign, ITEMS + GOLD)
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
     with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is no possible") as refused:
-        await lead(engine, campaign)
+        await apply_action(engine, campaign)
     assert refused.value.code == "expected_impossible"
 
 
 async def test_what_takes_the_place_of_all_items_takes_that_of_the_checks_too(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS + GOLD)
     await import_items(engine, campaign, ITEMS, replace=True)
     assert await value(engine, "SELECT count(*) FROM check_items") == 0
@@ -281,7 +287,7 @@ async def test_what_takes_the_place_of_all_items_takes_that_of_the_checks_too(en
 
 @pytest.mark.parametrize(("first", "then"), [(GOLD, "g1,to be,,,\n"), ("g1,to be,,,\n", GOLD), (GOLD, GOLD)])
 async def test_a_check_and_an_item_never_share_an_id(engine, first, then):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS + first)
     with pytest.raises(Invalid, match="has “g1” already") as refused:
         await import_items(engine, campaign, ITEMS.partition("\n")[0] + "\n" + then)
@@ -289,7 +295,7 @@ async def test_a_check_and_an_item_never_share_an_id(engine, first, then):
 
 
 async def test_rows_without_ids_are_numbered_over_items_and_checks(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     rows = "text,check,expected\na,,\nb,gold,80\nc,,\n"
     for _ in range(2):
         await import_items(engine, campaign, rows, identifier=None)
@@ -298,7 +304,7 @@ async def test_rows_without_ids_are_numbered_over_items_and_checks(engine):
 
 
 async def test_json_lines_of_which_not_the_first_is_a_check_have_checks_too(engine):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     rows = '{"id": "a", "text": "x"}\n{"id": "g", "text": "y", "check": "gold", "expected": 80}\n'
     assert await import_items(engine, campaign, rows, "items.jsonl") == 1
     assert await values(engine, "SELECT external_id, expected FROM check_items") == [("g", {"value": 80.0})]
@@ -309,7 +315,7 @@ async def answered_until(client, campaign, which, **given):
     link = f"/link/{campaign.link_key}"
     page = (await client.post(link, follow_redirects=True)).text
     for _ in range(60):
-        fields = {name: "42" if name.startswith("score-") else said for name, said in fields_of(page).items()}
+        fields = {name: "42" if name.startswith("score-") else said for name, said in form_fields(page).items()}
         there = any(f">{text}<" in page.partition('<form class="answer"')[2] for text in which)
         page = (await client.post(link, data=fields | given)).text
         if there:
@@ -325,7 +331,7 @@ async def test_after_a_gold_item_people_read_what_was_expected_where_the_campaig
     assert " ".join(re.sub(r"<[^>]*>", " ", told).split()).endswith(
         "expected to walk ✗ Not as expected Yours: 42 Expected: 70 to 90"
     )
-    fields = {name: "42" if name.startswith("score-") else said for name, said in fields_of(page).items()}
+    fields = {name: "42" if name.startswith("score-") else said for name, said in form_fields(page).items()}
     assert "From your last set" not in (await client.post(f"/link/{campaign.link_key}", data=fields)).text
 
 
@@ -350,7 +356,7 @@ async def test_what_was_met_is_told_too_with_labels(engine, client):
     page = (await client.post(link, follow_redirects=True)).text
     for _ in range(60):
         there = ">to walk<" in page
-        page = (await client.post(link, data=fields_of(page) | chosen_in(page))).text
+        page = (await client.post(link, data=form_fields(page) | chosen_in(page))).text
         if there:
             break
     assert "From your last set: as expected" in page
@@ -365,14 +371,14 @@ def chosen_in(page):
 
 
 async def test_of_an_order_people_read_both(engine, client):
-    campaign = await launched(
+    campaign = await create_launched_campaign(
         engine, PAIRS + ORDERED, judgments_per_item=9, checks_percent=50, design="pairwise", gold_feedback=True
     )
     link = f"/link/{campaign.link_key}"
     page = (await client.post(link, follow_redirects=True)).text
     for _ in range(60):
         there = ">to flummox<" in page
-        page = (await client.post(link, data=fields_of(page) | chosen_in(page))).text
+        page = (await client.post(link, data=form_fields(page) | chosen_in(page))).text
         if there:
             break
     assert "Expected, the best first" in page
@@ -386,9 +392,9 @@ async def test_a_report_that_a_check_does_not_load_is_kept_and_shown(app, client
     campaign, address, form = await with_checks(engine), "", dict[str, str]()
     for who in ("p1", "p2"):
         address = f"/prolific/{campaign.link_key}?PROLIFIC_PID={who}&STUDY_ID=s&SESSION_ID=t"
-        form = fields_of((await client.get(address)).text)
+        form = form_fields((await client.get(address)).text)
         while not await value(engine, "SELECT count(*) FROM hit_checks WHERE hit_id = :hit", hit=int(form["hit"])):
-            form = fields_of((await client.post(address, data=form)).text)
+            form = form_fields((await client.post(address, data=form)).text)
         for position in (*range(5), *range(5)):
             sent = {"token": form["token"], "hit": form["hit"], "broken": f"{position:02}"}
             assert (await client.post(address, data=sent)).status_code == 200

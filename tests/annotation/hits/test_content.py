@@ -1,4 +1,4 @@
-"""What annotators see of items that are more than text, and what they report."""
+"""Items that are more than text: how annotators see them, and how they report broken files."""
 
 import re
 
@@ -8,7 +8,7 @@ from app.annotation.hits import media_report
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, value
-from tests.campaigns.drafts import draft, import_items, lead
+from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import png, with_files
 
 FIVE = {f"{name}.png": png(grey=k) for k, name in enumerate("abcde")}
@@ -33,18 +33,18 @@ async def test_images_are_shown_from_addresses_that_say_nothing_of_their_names(e
 
 
 async def test_a_page_may_load_from_elsewhere_only_where_the_campaign_allows_it(engine, client):
-    campaign = await draft(engine, content="image", https_media=True)
+    campaign = await create_draft(engine, content="image", https_media=True)
     await import_items(engine, campaign, "id,text\n" + "".join(f"{k},https://e.org/{k}.png\n" for k in range(5)))
-    page = await started(client, await lead(engine, campaign))
+    page = await started(client, await apply_action(engine, campaign))
     assert page.headers["content-security-policy"].startswith("img-src 'self' data: https:; media-src 'self' https:; ")
     assert 'src="https://e.org/1.png"' in page.text
 
 
 async def test_source_and_reference_stand_beside_the_items(engine, client):
-    campaign = await draft(engine, source_column="de", reference_column="en", differences="reference")
+    campaign = await create_draft(engine, source_column="de", reference_column="en", differences="reference")
     rows = "".join(f"{k},ein Haus,a house {k},a house\n" for k in range(5))
     await import_items(engine, campaign, "id,de,text,en\n" + rows)
-    page = await started(client, await lead(engine, campaign))
+    page = await started(client, await apply_action(engine, campaign))
     assert page.text.count("ein Haus") == 1
     assert page.text.count("<ins>") == 5
 
@@ -81,6 +81,6 @@ async def test_without_a_script_a_report_keeps_what_was_entered_and_researchers_
 
 @pytest.mark.parametrize("content", ["text", "image"])
 async def test_items_can_be_tried_as_they_will_be_seen(engine, researcher, content):
-    campaign = await with_files(engine, FIVE, content="image") if content == "image" else await draft(engine)
+    campaign = await with_files(engine, FIVE, content="image") if content == "image" else await create_draft(engine)
     page = await researcher.get(f"/admin/campaigns/{campaign.slug}/try/hit")
     assert page.text.count('<img src="/media/') == (5 if content == "image" else 0)

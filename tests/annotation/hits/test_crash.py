@@ -19,6 +19,8 @@ from tests.database.test_embedded import postmaster_pid
 from tests.servers import easel_serving
 from tests.test_server import answers, assert_ended_in_order
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = 6
 SOME_ANSWERS = 30
 
@@ -45,13 +47,13 @@ async def work(link, acknowledged):
                 acknowledged.put_nowait(int(hit))
 
 
-async def some(acknowledged):
+async def take_some_answers(acknowledged):
     async with asyncio.timeout(180):
         return [await acknowledged.get() for _ in range(SOME_ANSWERS)]
 
 
-async def rest(acknowledged, people):
-    """What is acknowledged until the people stop."""
+async def take_remaining_answers(acknowledged, people):
+    """Return the answers that are acknowledged until the annotators stop."""
     await asyncio.wait_for(asyncio.gather(*people), 180)
     return [acknowledged.get_nowait() for _ in range(acknowledged.qsize())]
 
@@ -59,23 +61,23 @@ async def rest(acknowledged, people):
 async def kill_under_load(server):
     acknowledged: asyncio.Queue[int] = asyncio.Queue()
     people = [asyncio.create_task(work(server.link, acknowledged)) for _ in range(CLIENTS)]
-    hits = await some(acknowledged)
+    hits = await take_some_answers(acknowledged)
     os.kill(postmaster_pid(server.data), signal.SIGKILL)
     server.end(signal.SIGKILL)
-    return hits + await rest(acknowledged, people)
+    return hits + await take_remaining_answers(acknowledged, people)
 
 
 async def kill_postgresql_under_load(server):
     """Kill PostgreSQL alone, twice, while people work, let them go on after it, and end the server under them."""
     acknowledged: asyncio.Queue[int] = asyncio.Queue()
     people = [asyncio.create_task(work(server.link, acknowledged)) for _ in range(CLIENTS)]
-    hits = await some(acknowledged)
+    hits = await take_some_answers(acknowledged)
     for _ in range(2):
         os.kill(postmaster_pid(server.data), signal.SIGKILL)
-        hits += await some(acknowledged)
+        hits += await take_some_answers(acknowledged)
     assert embedded.running_server_url(server.data) is not None  # as commands look for it
     await asyncio.to_thread(assert_ended_in_order, server, signal.SIGHUP)
-    return hits + await rest(acknowledged, people)
+    return hits + await take_remaining_answers(acknowledged, people)
 
 
 async def check_what_is_stored(data, acknowledged):

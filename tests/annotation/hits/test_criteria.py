@@ -19,10 +19,18 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.campaign_law import law_hit as read_by_law
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values
-from tests.annotation.hits.criteria import NAMES, answered, asking, criteria, for_law, made_up, submit_by
-from tests.annotation.hits.systems import table
-from tests.campaigns.drafts import draft, import_items, lead
-from tests.inference.beliefs import replayed
+from tests.annotation.hits.criteria import (
+    NAMES,
+    answer_all_hits,
+    create_campaign_with_criteria,
+    criteria_settings,
+    settings_for_law,
+    simulate_answers,
+    submit_by_criterion,
+)
+from tests.annotation.hits.systems import outputs_table
+from tests.campaigns.drafts import apply_action, create_draft, import_items
+from tests.inference.beliefs import posteriors_after
 
 BROKEN = "It is broken or incomplete"
 
@@ -43,12 +51,12 @@ async def responses(engine):
 
 @pytest.mark.parametrize("count", [2, 3])
 async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_another(engine, count):
-    campaign = await asking(engine, count)
+    campaign = await create_campaign_with_criteria(engine, count)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
-    said = made_up(campaign, hit.items, np.random.default_rng(3))
-    first = await submit_by(engine, me, hit, said)
-    again = await submit_by(engine, me, hit, said)
+    said = simulate_answers(campaign, hit.items, np.random.default_rng(3))
+    first = await submit_by_criterion(engine, me, hit, said)
+    again = await submit_by_criterion(engine, me, hit, said)
     assert (again.seq, again.repeated) == (first.seq, True)
     ((_, who, items, stored, extra),) = await responses(engine)
     assert items == hit.items
@@ -60,8 +68,8 @@ async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_anoth
 
 @pytest.mark.parametrize("law", ONLINE_LAWS)
 async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it_alone(engine, law):
-    campaign = await asking(engine, 3, **for_law(law))
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, 3, **settings_for_law(law))
+    await answer_all_hits(engine, campaign)
     rows = await responses(engine)
     assert len(rows) == 12
     for number, view in enumerate(campaign.criteria):
@@ -71,7 +79,7 @@ async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it
             read_by_law(view, Response.from_stored(seq, who, items, part))
             for (seq, who, items, _, _), part in zip(rows, parts, strict=True)
         ]
-        assert await states_of(engine, number) == replayed(one, 12, hits, view.law_parameters).T.tolist()
+        assert await states_of(engine, number) == posteriors_after(one, 12, hits, view.law_parameters).T.tolist()
     found = await verified(engine, campaign)
     assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
 
@@ -79,8 +87,8 @@ async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_every_design_asks_by_two_criteria(engine, design):
     own = {"baseline": {"baseline": "v0"}}.get(design, {})
-    campaign = await asking(engine, design=design, design_settings=own)
-    await answered(engine, campaign, people=2, hits=3)
+    campaign = await create_campaign_with_criteria(engine, design=design, design_settings=own)
+    await answer_all_hits(engine, campaign, people=2, hits=3)
     rows = await responses(engine)
     assert len(rows) == 6
     assert all(len(stored) == 2 * len(items) for _, _, items, stored, _ in rows)
@@ -88,8 +96,8 @@ async def test_every_design_asks_by_two_criteria(engine, design):
 
 
 async def test_verification_says_by_which_criterion_something_is_wrong(engine):
-    campaign = await asking(engine)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine)
+    await answer_all_hits(engine, campaign)
     await execute(engine, "UPDATE posteriors SET score = 0.123 WHERE criterion = 1 AND subject = 4")
     found = await verified(engine, campaign)
     assert [(one.criterion, one.external_id, one.column) for one in found.mismatches] == [("fluency", "v4", "score")]
@@ -97,8 +105,8 @@ async def test_verification_says_by_which_criterion_something_is_wrong(engine):
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law):
-    campaign = await asking(engine, update_law=law)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, update_law=law)
+    await answer_all_hits(engine, campaign)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
     somebody = await value(engine, "SELECT min(annotator_id) FROM responses")
     for kind in ("exclude", "include"):
@@ -114,8 +122,8 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
 
 
 async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
-    campaign = await asking(engine)
-    (me, *_) = await answered(engine, campaign, hits=1)
+    campaign = await create_campaign_with_criteria(engine)
+    (me, *_) = await answer_all_hits(engine, campaign, hits=1)
     somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
         await revisions.record_decision(
@@ -124,7 +132,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
     hit = await hit_of(engine, me)
-    await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)))
+    await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
     assert (await verified(engine, campaign)).is_clean
 
@@ -140,7 +148,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     ],
 )
 async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, sent, code):
-    campaign = await asking(engine, cannot_be_judged=True)
+    campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
@@ -150,8 +158,8 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
     assert refused.value.code == code
     assert await responses(engine) == []
     assert (await verified(engine, campaign)).is_clean
-    said = made_up(campaign, hit.items, np.random.default_rng(3))
-    assert not (await submit_by(engine, me, hit, said)).repeated
+    said = simulate_answers(campaign, hit.items, np.random.default_rng(3))
+    assert not (await submit_by_criterion(engine, me, hit, said)).repeated
 
 
 async def test_a_campaign_without_criteria_takes_none(engine):
@@ -159,12 +167,12 @@ async def test_a_campaign_without_criteria_takes_none(engine):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     with pytest.raises(Invalid) as refused:
-        await submit_by(engine, me, hit, {"adequacy": [50.0] * len(hit.items)})
+        await submit_by_criterion(engine, me, hit, {"adequacy": [50.0] * len(hit.items)})
     assert refused.value.code == "criterion_unknown"
 
 
 async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
-    campaign = await asking(engine)
+    campaign = await create_campaign_with_criteria(engine)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
@@ -176,7 +184,7 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
 
 
 async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
-    campaign = await asking(engine, cannot_be_judged=True)
+    campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
@@ -198,7 +206,9 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
 
 
 async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(engine):
-    campaign = await asking(engine, items=4, items_per_hit=2, judgments_per_item=2, cannot_be_judged=True)
+    campaign = await create_campaign_with_criteria(
+        engine, items=4, items_per_hit=2, judgments_per_item=2, cannot_be_judged=True
+    )
     cache, rng, asked = PosteriorCache(), np.random.default_rng(2), 0
     for name in ("ann", "bob", "cem", "dan"):
         me = await annotator(engine, campaign, name)
@@ -232,15 +242,17 @@ async def answer_until_done(engine, campaign, me, cache, rng):
         elif work.hit is None:
             return work.reason
         else:
-            said = made_up(campaign, work.hit.items, rng)
-            await asyncio.gather(*(submit_by(engine, me, work.hit, said) for _ in range(2)))
+            said = simulate_answers(campaign, work.hit.items, rng)
+            await asyncio.gather(*(submit_by_criterion(engine, me, work.hit, said) for _ in range(2)))
 
 
 @pytest.mark.parametrize(("selection", "law"), [("streaming", "ra"), ("iterations", "ra"), ("streaming", "easl-aware")])
 async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_criterion(database_url, selection, law):
     engine = create_engine(database_url, pool_size=12)
     try:
-        campaign = await asking(engine, 3, items=20, judgments_per_item=4, selection=selection, update_law=law)
+        campaign = await create_campaign_with_criteria(
+            engine, 3, items=20, judgments_per_item=4, selection=selection, update_law=law
+        )
         crowd = [await annotator(engine, campaign, f"a{k}") for k in range(12)]
         caches = [PosteriorCache(), PosteriorCache()]
         reasons = await asyncio.gather(
@@ -259,8 +271,8 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
 
 
 async def test_answers_go_on_while_somebody_is_left_out(engine):
-    campaign = await asking(engine, 2, items=30)
-    (me, *_) = await answered(engine, campaign, hits=2)
+    campaign = await create_campaign_with_criteria(engine, 2, items=30)
+    (me, *_) = await answer_all_hits(engine, campaign, hits=2)
     somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
         await revisions.record_decision(
@@ -268,16 +280,18 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
         )
     other = await annotator(engine, campaign, "other")
     hit = await hit_of(engine, other)
-    said = made_up(campaign, hit.items, np.random.default_rng(5))
-    await asyncio.gather(revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by(engine, other, hit, said))
+    said = simulate_answers(campaign, hit.items, np.random.default_rng(5))
+    await asyncio.gather(
+        revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by_criterion(engine, other, hit, said)
+    )
     assert (await verified(engine, campaign)).is_clean
     assert await value(engine, "SELECT count(*) FROM responses") == 7
 
 
 @pytest.mark.parametrize(("asked_by", "criterion"), [("adequacy", 0), ("fluency", 1)])
 async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, asked_by, criterion):
-    campaign = await asking(engine, asked_by=asked_by)
-    await answered(engine, campaign)
+    campaign = await create_campaign_with_criteria(engine, asked_by=asked_by)
+    await answer_all_hits(engine, campaign)
     cache = PosteriorCache()
     async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)
@@ -287,23 +301,23 @@ async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, ask
 
 
 async def test_without_one_that_decides_the_variances_of_all_are_added(engine):
-    campaign = await asking(engine, 3)
+    campaign = await create_campaign_with_criteria(engine, 3)
     cache = PosteriorCache()
     async with borrow_autocommit_driver(engine) as connection:
         await cache.load_current_index(connection, campaign)
-    await answered(engine, campaign)
+    await answer_all_hits(engine, campaign)
     async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)  # by news
-        anew = await PosteriorCache().load_current_index(connection, campaign)
+        fresh = await PosteriorCache().load_current_index(connection, campaign)
     rows = await values(engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number")
     by_criterion = np.array(rows).reshape(3, 12, 3)
-    for one in (copy, anew):
+    for one in (copy, fresh):
         assert one.index.score.tolist() == by_criterion[0, :, 1].tolist()
         assert one.index.variance.tolist() == pytest.approx(by_criterion[:, :, 2].sum(axis=0), rel=1e-15)
 
 
 async def test_iterations_are_planned_for_all_criteria_at_once(engine):
-    campaign = await asking(engine, items=20, selection="iterations", judgments_per_item=3)
+    campaign = await create_campaign_with_criteria(engine, items=20, selection="iterations", judgments_per_item=3)
     cache = PosteriorCache()
     for k in range(3):
         me = await annotator(engine, campaign, f"ann {k}")
@@ -315,16 +329,16 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
 async def answer_until_done_by_one(engine, campaign, me, cache):
     rng = np.random.default_rng(1)
     while (work := await next_hit(engine, me, cache=cache)).hit is not None:
-        await submit_by(engine, me, work.hit, made_up(campaign, work.hit.items, rng))
+        await submit_by_criterion(engine, me, work.hit, simulate_answers(campaign, work.hit.items, rng))
     return work.reason
 
 
 async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_both(engine):
-    chosen = {"items_per_hit": 2, "judgments_per_item": 6, "criteria": criteria(2)}
-    campaign = await draft(engine, **chosen)
-    same = table().replace("bee on", "ape on")
+    chosen = {"items_per_hit": 2, "judgments_per_item": 6, "criteria": criteria_settings(2)}
+    campaign = await create_draft(engine, **chosen)
+    same = outputs_table().replace("bee on", "ape on")
     await import_items(engine, campaign, same)
-    campaign = await lead(engine, campaign)
+    campaign = await apply_action(engine, campaign)
     cache, rng = PosteriorCache(), np.random.default_rng(4)
     for k in range(3):
         me = await annotator(engine, campaign, f"ann {k}")
@@ -341,7 +355,7 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
 
 
 async def test_each_annotator_keeps_an_order_of_their_own(engine):
-    campaign = await asking(engine, 3)
+    campaign = await create_campaign_with_criteria(engine, 3)
 
     def order(annotator_id):
         return tuple(one.number for one in campaign.criteria_in_order(annotator_id))
@@ -352,10 +366,12 @@ async def test_each_annotator_keeps_an_order_of_their_own(engine):
 
 
 async def test_touches_are_kept_by_criterion(engine):
-    campaign = await asking(engine)
+    campaign = await create_campaign_with_criteria(engine)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     touch = {hit.items[0]: Touch(700, 2, "mouse")}
-    await submit_by(engine, me, hit, made_up(campaign, hit.items, np.random.default_rng(1)), touches=touch)
+    await submit_by_criterion(
+        engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)), touches=touch
+    )
     told = await value(engine, "SELECT telemetry -> 'changes' FROM responses")
     assert told == ([2] + [None] * (len(hit.items) - 1)) * 2

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.annotation.hits.campaigns import fields_of, running, values
+from tests.annotation.hits.campaigns import form_fields, running, values
 from tests.media.files import png, with_files
 
 
@@ -11,8 +11,8 @@ async def opened(client, campaign):
 
 
 async def by_number(engine, page):
-    """What a form of an earlier page sends: each item scored by its number."""
-    fields = fields_of(page)
+    """Return the fields of an earlier page's form: each item scored by its number."""
+    fields = form_fields(page)
     (items,) = (await values(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(fields["hit"])))[0]
     return {name: fields[name] for name in ("token", "hit")} | {f"score-{item}": str(item) for item in items}, items
 

@@ -1,4 +1,4 @@
-"""Campaigns for the best items or a threshold ask, through the serving path, about whoever may lie on either side."""
+"""Campaigns for the best items or a threshold ask about items that may lie on either side, on the serving path."""
 
 from collections import Counter
 
@@ -10,8 +10,8 @@ from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
 from app.selection.expected_gain import log_gain_from_posterior
 from tests.annotation.hits.campaigns import annotator, hit_of, running, submit, values
-from tests.annotation.hits.systems import of_systems, table
-from tests.campaigns.drafts import is_clean
+from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import replay_is_clean
 
 
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
@@ -37,7 +37,7 @@ async def test_the_next_hit_is_led_by_the_item_of_which_an_answer_settles_most(e
         assert distance[leaders[-1]] == pytest.approx(distance[judgments == judgments[leaders[-1]]].min())
     else:  # whose order within an iteration is another matter
         assert min(gains[leaders]) >= np.sort(gains)[-4] - 1e-9
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_far_from_the_line_less_is_asked(engine):
@@ -59,7 +59,7 @@ async def test_for_the_whole_scale_everything_is_asked_about_as_often(engine):
         await submit(engine, me, await hit_of(engine, me))
         judgments = [count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors")]
         assert max(judgments) - min(judgments) <= 1
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_of_each_hit_it_is_stored_why_it_was_drawn_and_how_probable_its_leader_was(engine):
@@ -88,7 +88,9 @@ async def test_of_a_plan_too(engine):
 
 
 async def test_of_systems_two_neighbours_come_that_are_hard_to_tell_apart(engine):
-    campaign = await of_systems(engine, table(segments=25), items_per_hit=2, judgments_per_item=50, rule="systems")
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=25), items_per_hit=2, judgments_per_item=50, rule="systems"
+    )
     me = await annotator(engine, campaign, "me")
     for _ in range(24):
         hit = await hit_of(engine, me)
@@ -98,7 +100,7 @@ async def test_of_systems_two_neighbours_come_that_are_hard_to_tell_apart(engine
     assert {after - before for before, after in pairs} == {1}
     assert pairs[0, 1] > 2 * max(pairs[1, 2], pairs[2, 3])
     assert {because for _, because in asked} == {"hardest_neighbours"}
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_the_rule_for_systems_is_refused_where_items_are_none(engine):
@@ -107,15 +109,12 @@ async def test_the_rule_for_systems_is_refused_where_items_are_none(engine):
     assert refused.value.code == "rule_needs_systems"
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
+def test_a_goal_that_the_scores_cannot_tell_of_is_refused(subtests):
+    for chosen in (
         {"rule": "threshold", "update_law": "trueskill", "design": "pairwise"},
         {"rule": "best", "design": "categories", "design_settings": {"labels": ["a", "b"]}},
         {"rule": "best", "best_items": 0},
         {"rule": "threshold", "threshold": 101},
-    ],
-)
-def test_a_goal_that_the_scores_cannot_tell_of_is_refused(chosen):
-    with pytest.raises(ValidationError):
-        CampaignSettings.model_validate({"name": "A", "question": "B?"} | chosen)
+    ):
+        with subtests.test(chosen=chosen), pytest.raises(ValidationError):
+            CampaignSettings.model_validate({"name": "A", "question": "B?"} | chosen)

@@ -1,4 +1,4 @@
-"""Pairs that an annotator's own answers imply, on real PostgreSQL: what is asked, of whom, and how it ends."""
+"""Pairs that an annotator's own answers imply, on real PostgreSQL: which are asked, and how the campaign ends."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ PAIRS = ITEMS * (ITEMS - 1) // 2
 SKIPPING: dict[str, Any] = {"design": "pairwise", "judgments_per_item": 100, "implied_asked_percent": 10}
 
 
-async def compared(engine, *, items=ITEMS, percent=10, **more):
+async def create_pairwise_campaign(engine, *, items=ITEMS, percent=10, **more):
     return await running(engine, items=items, **(SKIPPING | {"implied_asked_percent": percent} | more))
 
 
@@ -45,7 +45,7 @@ async def answers_of(engine, campaign):
 
 
 async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_share(engine):
-    campaign = await compared(engine)
+    campaign = await create_pairwise_campaign(engine)
     me = await annotator(engine, campaign)
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     known = Implications()
@@ -58,14 +58,14 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
 
 
 async def test_with_a_share_of_100_every_pair_is_asked_once(engine):
-    campaign = await compared(engine, percent=100)
+    campaign = await create_pairwise_campaign(engine, percent=100)
     assert await judge(engine, await annotator(engine, campaign), PosteriorCache()) == "seen_all"
     pairs = [tuple(sorted(pair)) for _, pair, _ in await answers_of(engine, campaign)]
     assert len(pairs) == len(set(pairs)) == PAIRS
 
 
 async def test_what_one_annotators_answers_imply_is_asked_of_another(engine):
-    campaign, cache = await compared(engine, items=3, percent=1), PosteriorCache()
+    campaign, cache = await create_pairwise_campaign(engine, items=3, percent=1), PosteriorCache()
     counts = []
     for name in ("ann", "bob"):
         assert await judge(engine, await annotator(engine, campaign, name), cache) == "seen_all"
@@ -75,7 +75,7 @@ async def test_what_one_annotators_answers_imply_is_asked_of_another(engine):
 
 
 async def test_the_cap_counts_answers_and_ends_the_campaign(engine):
-    campaign = await compared(engine, items=6, judgments_per_item=2)
+    campaign = await create_pairwise_campaign(engine, items=6, judgments_per_item=2)
     cache, reasons = PosteriorCache(), set()
     for name in "abcd":
         reasons.add(await judge(engine, await annotator(engine, campaign, name), cache))
@@ -85,7 +85,7 @@ async def test_the_cap_counts_answers_and_ends_the_campaign(engine):
 
 
 async def test_every_process_that_serves_asks_the_same_annotator_what_is_left(engine):
-    campaign = await compared(engine)
+    campaign = await create_pairwise_campaign(engine)
     me, caches = await annotator(engine, campaign), [PosteriorCache(), PosteriorCache()]
     reasons = [await judge(engine, me, caches[turn % 2], hits=1) for turn in range(PAIRS)]
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
@@ -96,7 +96,7 @@ async def test_every_process_that_serves_asks_the_same_annotator_what_is_left(en
 
 async def test_many_at_once_pass_no_cap_and_end(database_url):
     engine = create_engine(database_url, pool_size=8)
-    campaign = await compared(engine, judgments_per_item=4)
+    campaign = await create_pairwise_campaign(engine, judgments_per_item=4)
 
     async def until_done(name):
         me, cache = await annotator(engine, campaign, name), PosteriorCache()
@@ -114,7 +114,7 @@ async def test_many_at_once_pass_no_cap_and_end(database_url):
 
 
 async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
-    campaign, cache = await compared(engine, items=3, percent=1), PosteriorCache()
+    campaign, cache = await create_pairwise_campaign(engine, items=3, percent=1), PosteriorCache()
     me = await annotator(engine, campaign)
     await judge(engine, me, cache)
     before = await answers_of(engine, campaign)
@@ -130,14 +130,14 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
 
 
 async def test_without_the_option_nobodys_answers_are_read(engine):
-    campaign, cache = await compared(engine, percent=None), PosteriorCache()
+    campaign, cache = await create_pairwise_campaign(engine, percent=None), PosteriorCache()
     await judge(engine, await annotator(engine, campaign), cache, hits=3)
     assert cache.indexes[campaign.id].own_answers == {}
 
 
 @pytest.mark.parametrize("items", [2, 3])
 async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
-    campaign = await compared(engine, items=items, percent=100)
+    campaign = await create_pairwise_campaign(engine, items=items, percent=100)
     me, cache = await annotator(engine, campaign), PosteriorCache()
     assert await judge(engine, me, cache) == "seen_all"
     assert (await next_hit(engine, me, cache=cache)).reason == "seen_all"

@@ -8,15 +8,15 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     running,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
 
 
@@ -68,7 +68,7 @@ async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     held = await hit_of(engine, slow, cache=cache)
     await submit(engine, quick, await hit_of(engine, quick, cache=cache))
-    await expire(engine)
+    await expire_leases(engine)
     taken = await hit_of(engine, quick, cache=cache)
     assert sorted(taken.items) == sorted(held.items)
     assert (await next_hit(engine, slow, cache=cache)).reason == "wait"
@@ -155,7 +155,9 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
     async with engine.begin() as holding:
         await holding.execute(text("LOCK TABLE planned_hits"))
         asking = asyncio.create_task(hit_of(engine, cleo, cache=here))
-        await until(engine, waiting(1))  # it knows of the first answer, and looks for a place in the plan
+        await wait_until(
+            engine, requests_are_waiting_sql(1)
+        )  # it knows of the first answer, and looks for a place in the plan
         assert here.indexes[campaign.id].index.judgments.sum() == 2
         await submit(engine, bob, last, scores=[0, 100])
     await asking
@@ -190,7 +192,7 @@ async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_numb
     await submit(engine, ann, await hit_of(engine, ann, cache=cache), now=NOW + timedelta(seconds=5))
     late = NOW + timedelta(minutes=10)
     assert (await next_hit(engine, ann, now=late, cache=cache)).reason == "wait"
-    await expire(engine)
+    await expire_leases(engine)
     assert sorted((await hit_of(engine, ann, now=late, cache=cache)).items) == sorted(held.items)
 
 

@@ -17,7 +17,7 @@ from app.database.session import create_engine
 from app.record.replay import verify_by_replay
 from tests.annotation.hits.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values
 from tests.api.conftest import program  # noqa: F401  (a fixture)
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 SENSES: dict[str, Any] = {
     "design": "categories",
@@ -92,7 +92,7 @@ def odd_forms(fields, count, rng):
 async def test_a_form_is_stored_once_or_refused_with_a_reason(app):
     engine = app.state.database
     campaign = await running(engine, items=3, **SENSES)
-    async with browser_of(app) as browser:
+    async with http_client(app) as browser:
         address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=v"
         page = (await browser.get(address)).text
         fields = dict(re.findall(r'name="(token|hit)" value="([^"]+)"', page))

@@ -11,15 +11,15 @@ from app.errors import Gone, NotFound
 from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     running,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
 
 
@@ -57,7 +57,7 @@ async def test_nobody_keeps_a_draft_in_the_hit_of_someone_else(engine):
 async def test_an_expired_lease_is_taken_up_again_while_nobody_needs_its_items(engine):
     me = await annotator(engine, await running(engine))
     hit = await hit_of(engine, me)
-    await expire(engine)
+    await expire_leases(engine)
     again = await hit_of(engine, me)
     assert again.id == hit.id
     assert again.expires_at > hit.expires_at
@@ -68,7 +68,7 @@ async def test_an_expired_lease_returns_to_the_pool(engine):
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
     assert (await next_hit(engine, quick)).reason == "wait"
-    await expire(engine)
+    await expire_leases(engine)
     taken = await hit_of(engine, quick)
     assert sorted(taken.items) == sorted(hit.items)
     assert (await next_hit(engine, slow)).reason == "wait"
@@ -78,7 +78,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     campaign = await running(engine, items=10, judgments_per_item=1)
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
-    await expire(engine)
+    await expire_leases(engine)
     other = await hit_of(engine, quick)
     assert set(hit.items) & set(other.items)
     async with borrow_autocommit_driver(engine) as connection:
@@ -90,13 +90,13 @@ async def test_a_renewed_lease_and_a_new_one_of_its_items_wait_for_each_other(en
     campaign = await running(engine, items=5, judgments_per_item=1)
     slow, quick = await annotator(engine, campaign, "slow"), await annotator(engine, campaign, "quick")
     hit = await hit_of(engine, slow)
-    await expire(engine)
+    await expire_leases(engine)
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         renewing = asyncio.create_task(next_hit(engine, slow))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         leasing = asyncio.create_task(next_hit(engine, quick))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     first, second = await asyncio.gather(renewing, leasing)
     assert first.hit is not None
     assert first.hit.id == hit.id
@@ -225,7 +225,7 @@ async def test_of_two_visits_of_one_person_that_ask_for_the_same_items_at_once_o
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
         asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in visits]
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "wait"]
 
@@ -245,7 +245,7 @@ async def test_a_late_answer_of_what_its_annotator_got_again_meanwhile_is_refuse
     campaign = await running(engine, items=5, repeat_items=False)
     first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     late = await hit_of(engine, first)
-    await expire(engine)
+    await expire_leases(engine)
     again = await hit_of(engine, second)
     if shown == "answered":
         await submit(engine, second, again)
@@ -258,7 +258,7 @@ async def test_a_lease_is_not_renewed_when_its_annotator_has_the_items_in_anothe
     campaign = await running(engine, items=5, repeat_items=False)
     first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     await hit_of(engine, first)
-    await expire(engine)
+    await expire_leases(engine)
     await hit_of(engine, second)
     assert (await next_hit(engine, first)).reason == "wait"
 
@@ -276,7 +276,7 @@ async def test_a_late_answer_does_not_go_over_the_hits_of_an_annotator(engine, a
     campaign = await running(engine, items=50, hits_per_annotator=1)
     first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     late = await hit_of(engine, first)
-    await expire(engine)
+    await expire_leases(engine)
     hit = await hit_of(engine, second)
     if answered_first:
         await submit(engine, second, hit)
@@ -290,11 +290,11 @@ async def test_a_renewed_lease_and_a_new_one_of_the_same_annotator_wait_for_each
     campaign = await running(engine, items=50, hits_per_annotator=1)
     first, second = [await annotator(engine, campaign, "W1", "mturk", assignment=name) for name in ("first", "second")]
     await hit_of(engine, first)
-    await expire(engine)
+    await expire_leases(engine)
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         asking = [asyncio.create_task(next_hit(engine, visit, cache=PosteriorCache())) for visit in (first, second)]
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     works = await asyncio.gather(*asking)
     assert sorted(str(work.reason) for work in works) == ["None", "limit"]
 
@@ -304,10 +304,10 @@ async def test_a_lease_is_renewed_in_one_transaction(engine):
     campaign = await running(engine, hits_per_annotator=5)
     me = await annotator(engine, campaign)
     await hit_of(engine, me)
-    await expire(engine)
+    await expire_leases(engine)
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         renewing = asyncio.create_task(hit_of(engine, me))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
         assert await values(engine, "SELECT id FROM hits FOR NO KEY UPDATE SKIP LOCKED") == []
     await renewing

@@ -11,7 +11,7 @@ from app.database.connections import TimeLimits
 from app.main import create_app
 from app.settings import Settings
 from tests.annotation.hits.campaigns import running
-from tests.conftest import browser_of
+from tests.conftest import http_client
 from tests.proxies import Proxy
 
 PATIENCE = 60  # seconds in which anything that ends at all has ended
@@ -25,7 +25,7 @@ async def served_through_a_proxy(database_url, monkeypatch):
     monkeypatch.setattr(main, "PAGE_LIMITS", short, raising=False)
     async with Proxy(database_url) as proxy:
         app = create_app(Settings(database_url=proxy.url, secret_key=SecretStr("k" * 32)))
-        async with asyncio.timeout(PATIENCE), app.router.lifespan_context(app), browser_of(app) as client:
+        async with asyncio.timeout(PATIENCE), app.router.lifespan_context(app), http_client(app) as client:
             yield proxy, client
 
 

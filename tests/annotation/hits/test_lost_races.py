@@ -1,4 +1,4 @@
-"""What an annotator gets whom others always were a moment ahead of; each race is lost here on purpose."""
+"""An annotator who is always a moment too late still gets an answer; each race is lost here on purpose."""
 
 import pytest
 

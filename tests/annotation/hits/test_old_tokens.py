@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.annotation.hits.campaigns import execute, fields_of, running, value, values
+from tests.annotation.hits.campaigns import execute, form_fields, running, value, values
 
 
 async def page_of_a_visitor(client, campaign):
@@ -39,8 +39,8 @@ FORMS = {
 async def test_a_page_from_before_a_restored_dump_opens_nobody_elses(app, client, way, headers):
     campaign = await running(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
-    before = fields_of(await page_of_a_visitor(client, campaign))
-    after = fields_of(await restore_and_arrive_again(app, client, campaign))
+    before = form_fields(await page_of_a_visitor(client, campaign))
+    after = form_fields(await restore_and_arrive_again(app, client, campaign))
     assert before["hit"] == after["hit"]
     stored = await stored_state(app.state.database)
     if way == "page":
@@ -69,8 +69,8 @@ async def stored_state(engine):
 async def test_an_old_page_changes_no_answer(app, client, way):
     campaign = await running(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
-    before = fields_of(await page_of_a_visitor(client, campaign))
-    after = fields_of(await restore_and_arrive_again(app, client, campaign))
+    before = form_fields(await page_of_a_visitor(client, campaign))
+    after = form_fields(await restore_and_arrive_again(app, client, campaign))
     await client.post(address, data=after)
     number = await value(app.state.database, "SELECT seq FROM responses")
     stored = await stored_state(app.state.database)
@@ -83,7 +83,7 @@ async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
     """Its token does not say when its assignment was made."""
     campaign = await running(app.state.database)
     address = f"/link/{campaign.link_key}"
-    form = fields_of(await page_of_a_visitor(client, campaign))
+    form = form_fields(await page_of_a_visitor(client, campaign))
     tokens = app.state.worker_tokens
     assignment = tokens.read_token(form["token"], "link", campaign.link_key).assignment
     old = tokens._serializer("link", campaign.link_key).dumps([assignment.campaign_id, assignment.assignment_id])

@@ -10,7 +10,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.database.session import borrow_autocommit_driver
 from app.designs.campaign import Campaign
-from tests.annotation.hits.campaigns import annotator, execute, expire, hit_of, next_hit, running, submit, values
+from tests.annotation.hits.campaigns import annotator, execute, expire_leases, hit_of, next_hit, running, submit, values
 from tests.campaigns.drafts import import_results
 
 
@@ -79,7 +79,7 @@ async def test_items_that_were_given_back_are_found_within_a_second_by_a_process
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
     given_back = await hit_of(engine, slow, cache=cache)
     await hit_of(engine, quick, cache=cache)
-    await expire(engine, given_back)
+    await expire_leases(engine, given_back)
     assert (await next_hit(engine, late, cache=cache)).reason == "wait"
     time[0] += 1.1
     assert sorted((await hit_of(engine, late, cache=cache)).items) == sorted(given_back.items)
@@ -115,7 +115,7 @@ async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembe
     slow, quick, late = [await annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
     given_back = await hit_of(engine, slow, cache=cache)
     await hit_of(engine, quick, cache=cache)
-    await expire(engine, given_back)
+    await expire_leases(engine, given_back)
     assert len((await hit_of(engine, late, cache=cache)).items) == 5
 
 

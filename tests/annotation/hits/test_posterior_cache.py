@@ -19,7 +19,7 @@ from app.selection.rule import ItemValues, SelectionSettings
 from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
 
 
-async def judged(engine, campaign, copy_of):
+async def judgment_counts(engine, campaign, copy_of):
     async with begin_transaction(engine) as connection:
         copy = await copy_of.load_current_index(connection, campaign)
     return copy.index.judgments.tolist()
@@ -28,13 +28,13 @@ async def judged(engine, campaign, copy_of):
 async def test_a_copy_follows_every_answer(engine):
     campaign = await running(engine, judgments_per_item=50)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
-    await judged(engine, campaign, copy)
+    await judgment_counts(engine, campaign, copy)
     for _ in range(6):
         await submit(engine, me, await hit_of(engine, me))
         stored = [
             count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
         ]
-        assert await judged(engine, campaign, copy) == stored
+        assert await judgment_counts(engine, campaign, copy) == stored
 
 
 def test_the_order_in_which_changes_are_found_makes_no_difference():
@@ -67,7 +67,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
     while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
         quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
     copy = PosteriorCache()
-    await judged(engine, campaign, copy)
+    await judgment_counts(engine, campaign, copy)
     async with engine.connect() as connection:
         driver = await driver_of(connection)
         open_transaction = driver.transaction()
@@ -75,10 +75,10 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
         await submission.submit_answer(driver, slow, slow_hit.id, answer, now=NOW)
         await submit(engine, quick, quick_hit)
-        before = await judged(engine, campaign, copy)
+        before = await judgment_counts(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5
         await open_transaction.commit()
-    after = await judged(engine, campaign, copy)
+    after = await judgment_counts(engine, campaign, copy)
     assert [after[item] for item in slow_hit.items] == [1] * 5
 
 
@@ -87,13 +87,13 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
     loads = []
     load = campaign_index.load_campaign_index
 
-    async def counted(*arguments):  # a second load would only cost time, and nobody outside would see it
+    async def load_and_count(*arguments):  # a second load would only cost time, and nobody outside would see it
         loads.append(1)
         return await load(*arguments)
 
-    monkeypatch.setattr(campaign_index, "load_campaign_index", counted)
+    monkeypatch.setattr(campaign_index, "load_campaign_index", load_and_count)
     copy = PosteriorCache()
-    await asyncio.gather(*(judged(engine, campaign, copy) for _ in range(5)))
+    await asyncio.gather(*(judgment_counts(engine, campaign, copy) for _ in range(5)))
     assert len(loads) == 1
 
 
@@ -118,7 +118,9 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     assert not first.done()
     assert cache.index_if_loaded(campaign.id) is old
     assert cache.index_if_loaded(campaign.id, [11]) is old
-    assert cache.index_if_loaded(campaign.id, [12]) is None  # an item that joined since: whoever has seen it waits
+    assert (
+        cache.index_if_loaded(campaign.id, [12]) is None
+    )  # an item that joined since: annotators who have seen it wait
     may_load.set()
     assert (await first).items
     assert cache.indexes[campaign.id].revision == 1
@@ -130,7 +132,7 @@ async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch
     campaigns = [await running(engine) for _ in range(3)]
     copy = PosteriorCache()
     for campaign in campaigns:
-        await judged(engine, campaign, copy)
+        await judgment_counts(engine, campaign, copy)
     assert list(copy.indexes) == [campaign.id for campaign in campaigns[1:]]
 
 
@@ -138,18 +140,18 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
     monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 1)
     campaign, other = await running(engine, judgments_per_item=50), await running(engine)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
-    await judged(engine, campaign, copy)
+    await judgment_counts(engine, campaign, copy)
     old = copy.indexes[campaign.id]
     async with begin_transaction(engine) as connection:
         delayed: Any = Delayed(connection)
         look = asyncio.create_task(copy.load_current_index(delayed, campaign))
         await delayed.read.wait()
-        await judged(engine, other, copy)
+        await judgment_counts(engine, other, copy)
         delayed.arrive.set()
         assert await look is old
     assert list(copy.indexes) == [other.id]
     await submit(engine, me, await hit_of(engine, me))
-    assert sum(await judged(engine, campaign, copy)) == 5
+    assert sum(await judgment_counts(engine, campaign, copy)) == 5
     assert copy.indexes[campaign.id] is not old
 
 
@@ -170,7 +172,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     """An older one that arrives between the start and the end of a newer one: what it overwrote is not read again."""
     campaign = await running(engine, items=5)
     copy, me = PosteriorCache(), await annotator(engine, campaign)
-    await judged(engine, campaign, copy)
+    await judgment_counts(engine, campaign, copy)
     first = await hit_of(engine, me)
     await submit(engine, me, first)
     async with begin_transaction(engine) as one, begin_transaction(engine) as two:
@@ -180,13 +182,13 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
         await old.read.wait()
         second = await hit_of(engine, me)
         await submit(engine, me, second)
-        stored = await judged(engine, campaign, copy)
+        stored = await judgment_counts(engine, campaign, copy)
         looks.append(asyncio.create_task(copy.load_current_index(new, campaign)))
         await new.read.wait()
         for look in (old, new):
             look.arrive.set()
             await looks.pop(0)
-    assert (await judged(engine, campaign, copy)) == stored
+    assert (await judgment_counts(engine, campaign, copy)) == stored
 
 
 async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen(engine):
@@ -199,12 +201,12 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     async with engine.begin() as connection:
         await reset_restored_transaction_ids(connection)
     assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
-    assert sum(await judged(engine, campaign, copy)) == 5
+    assert sum(await judgment_counts(engine, campaign, copy)) == 5
     await submit(engine, me, await hit_of(engine, me))
-    assert sum(await judged(engine, campaign, copy)) == 10
+    assert sum(await judgment_counts(engine, campaign, copy)) == 10
 
 
-async def asked(engine, cache, someone):
+async def index_after_request(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment(connection, cache, assignment_query_by_id(someone))
@@ -216,12 +218,12 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     campaign = await running(engine)
     me = await annotator(engine, campaign)
     cache = PosteriorCache()
-    await asked(engine, cache, me)
+    await index_after_request(engine, cache, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
         cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
-    copy = await asked(engine, cache, me)
+    copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 
@@ -229,11 +231,11 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     first, second = await running(engine), await running(engine, name="Nouns")
     me, you = await annotator(engine, first), await annotator(engine, second)
     cache = PosteriorCache()
-    await asked(engine, cache, me)
+    await index_after_request(engine, cache, me)
     hit = await hit_of(engine, me)
     await submit(engine, me, hit)
-    await asked(engine, cache, you)
-    copy = await asked(engine, cache, me)
+    await index_after_request(engine, cache, you)
+    copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 
 
@@ -245,7 +247,7 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
     async with engine.connect() as connection:
         lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
         await connection.rollback()
-    await asked(engine, cache, me)
+    await index_after_request(engine, cache, me)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
         again = text(
@@ -253,19 +255,19 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
             "WHERE seq = (SELECT max(seq) FROM responses)"
         )
         await connection.execute(again, {"lost": lost})
-    assert sum((await asked(engine, cache, me)).index.judgments) == 10
+    assert sum((await index_after_request(engine, cache, me)).index.judgments) == 10
 
 
 @pytest.mark.parametrize("look", ["asked", "judged"])
 async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
     campaign = await running(engine, judgments_per_item=50)
     cache, me = PosteriorCache(), await annotator(engine, campaign)
-    copy = await asked(engine, cache, me)
+    copy = await index_after_request(engine, cache, me)
     copy.server_started -= timedelta(seconds=1)
     await submit(engine, me, await hit_of(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
     if look == "asked":
-        assert (await asked(engine, cache, me)) is not copy
-    assert sum(await judged(engine, campaign, cache)) == 5
+        assert (await index_after_request(engine, cache, me)) is not copy
+    assert sum(await judgment_counts(engine, campaign, cache)) == 5
     assert cache.indexes[campaign.id] is not copy

@@ -1,10 +1,10 @@
 """How PostgreSQL finds the rows of the serving path, when it plans before there is anything to find."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import pytest
 import pytest_asyncio
 from sqlalchemy import TextClause, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
@@ -116,74 +116,83 @@ async def hits_have_pages(engine):
         await connection.execute(GROWN)
 
 
-async def explained(engine, statement, how: str) -> list[Any]:
-    sql = str(statement.compile(dialect=dialect()))
+@dataclass
+class PlanNode:
+    """A step of the plan of a statement."""
+
+    statement: str
+    kind: str
+    index: str
+    condition: str
+
+
+def plan_nodes(statement: str, plan: dict[str, Any]) -> Iterator[PlanNode]:
+    yield PlanNode(statement, plan["Node Type"], plan.get("Index Name", ""), plan.get("Index Cond", ""))
+    for child in plan.get("Plans", ()):
+        yield from plan_nodes(statement, child)
+
+
+async def plan_of(driver: Any, name: str) -> list[PlanNode]:
+    """Return the steps of PostgreSQL's plan of a statement, made without knowing its parameters."""
+    sql = str(STATEMENTS[name].compile(dialect=dialect()))
     nulls = ", ".join(["NULL"] * max(map(int, re.findall(r"\$(\d+)", sql)), default=0))
+    await driver.execute(f"PREPARE ours AS {sql}")
+    ((plan,),) = await driver.fetch(f"EXPLAIN (FORMAT JSON) EXECUTE ours {f'({nulls})' if nulls else ''}")
+    await driver.execute("DEALLOCATE ours")
+    return list(plan_nodes(name, plan[0]["Plan"]))
+
+
+@pytest_asyncio.fixture
+async def plans(engine) -> dict[str, list[PlanNode]]:
+    """The plan of every statement, by its name."""
     async with engine.connect() as connection:
         driver = (await connection.get_raw_connection()).driver_connection
-        await driver.execute(f"PREPARE ours AS {sql}")
-        plan = await driver.fetch(f"EXPLAIN ({how}) EXECUTE ours {f'({nulls})' if nulls else ''}")
-        await driver.execute("DEALLOCATE ours")
-    return [row[0] for row in plan]
+        return {name: await plan_of(driver, name) for name in sorted(STATEMENTS)}
 
 
-async def plan_of(engine, statement) -> str:
-    return "\n".join(await explained(engine, statement, "COSTS OFF"))
+def nodes_of(plans: dict[str, list[PlanNode]], *, but: Collection[str] = ()) -> list[PlanNode]:
+    return [node for name, nodes in plans.items() if name not in but for node in nodes]
 
 
-def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from nodes(child)
+async def test_the_serving_path_finds_rows_by_indexes_that_lead_with_the_campaign(plans, subtests):
+    with subtests.test("no statement goes through a whole table"):
+        whole = {"Seq Scan", "Hash Join", "Merge Join"}
+        assert [node for node in nodes_of(plans, but=WHOLE_CAMPAIGN) if node.kind in whole] == []
+    with subtests.test("every statement names its campaign"):
+        hot = [node for node in nodes_of(plans, but=WITHOUT_CAMPAIGN) if node.index.startswith(HOT)]
+        assert [node for node in hot if node.index != WATERMARK and "campaign_id" not in node.condition] == []
+    with subtests.test("posteriors are found by their subject"):
+        posteriors = [
+            node
+            for node in nodes_of(plans, but=WITHOUT_CAMPAIGN | WHOLE_CAMPAIGN_AT_TIMES)
+            if node.index == "posteriors_pkey"
+        ]
+        assert [node for node in posteriors if "subject" not in node.condition] == []
 
 
-@pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WHOLE_CAMPAIGN))
-async def test_no_statement_of_the_serving_path_goes_through_a_whole_table(engine, name):
-    plan = await plan_of(engine, STATEMENTS[name])
-    assert "Seq Scan" not in plan
-    assert "Hash Join" not in plan
-    assert "Merge Join" not in plan
+async def test_rows_are_found_by_more_than_their_campaign(plans, subtests):
+    nodes = nodes_of(plans, but=WHOLE_CAMPAIGN | WHOLE_CAMPAIGN_AT_TIMES)
+    hot = [node for node in nodes if node.index.startswith(HOT) and node.statement not in WITHOUT_CAMPAIGN]
+    with subtests.test("by two columns at least"):
+        narrow = [node for node in hot if node.index not in (WATERMARK, ONE_ROW, REMARKED)]
+        assert [node for node in narrow if " AND " not in node.condition] == []
+    with subtests.test("items by their number"):
+        assert [node for node in nodes if node.index.startswith("items") and "number" not in node.condition] == []
 
 
-@pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WITHOUT_CAMPAIGN))
-async def test_every_statement_of_the_serving_path_names_its_campaign(engine, name):
-    (plan,) = await explained(engine, STATEMENTS[name], "FORMAT JSON")
-    for node in nodes(plan[0]["Plan"]):
-        index = node.get("Index Name", "")
-        if index.startswith(HOT) and index != WATERMARK:
-            assert "campaign_id" in node["Index Cond"], node
-        if index == "posteriors_pkey" and name not in WHOLE_CAMPAIGN_AT_TIMES:
-            assert "subject" in node["Index Cond"], node
+async def test_who_holds_an_item_is_found_by_the_item_and_open_hits_are_read_by_few(plans, subtests):
+    with subtests.test("the holders of an item"):
+        indexes = {name: {node.index for node in plans[name]} for name in WHERE_FEW_ARE_OPEN}
+        assert [name for name, used in indexes.items() if HELD not in used] == []
+    with subtests.test("all open HITs"):
+        nodes = nodes_of(plans, but=WANT_ALL_OPEN | WHERE_FEW_ARE_OPEN)
+        assert [node for node in nodes if node.index == ALL_OPEN] == []
+    with subtests.test("closed HITs are left out"):
+        nodes = [node for node in nodes_of(plans) if node.index in WITH_CLOSED_OUT]
+        assert [node for node in nodes if WITH_CLOSED_OUT[node.index] not in node.condition] == []
 
 
-@pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - WHOLE_CAMPAIGN - WHOLE_CAMPAIGN_AT_TIMES))
-async def test_rows_are_found_by_more_than_their_campaign(engine, name):
-    (plan,) = await explained(engine, STATEMENTS[name], "FORMAT JSON")
-    for node in nodes(plan[0]["Plan"]):
-        index = node.get("Index Name", "")
-        if index.startswith(HOT) and index not in (WATERMARK, ONE_ROW, REMARKED) and name not in WITHOUT_CAMPAIGN:
-            assert " AND " in node["Index Cond"], node
-        if index.startswith("items"):
-            assert "number" in node["Index Cond"], node
-
-
-@pytest.mark.parametrize("name", sorted(WHERE_FEW_ARE_OPEN))
-async def test_who_holds_an_item_is_found_by_the_item(engine, name):
-    assert HELD in await plan_of(engine, STATEMENTS[name])
-
-
-@pytest.mark.parametrize("name", sorted(STATEMENTS))
-async def test_nothing_else_goes_through_all_open_hits(engine, name):
-    (plan,) = await explained(engine, STATEMENTS[name], "FORMAT JSON")
-    for node in nodes(plan[0]["Plan"]):
-        index = node.get("Index Name")
-        assert index != ALL_OPEN or name in WANT_ALL_OPEN | WHERE_FEW_ARE_OPEN, node
-        if index in WITH_CLOSED_OUT:
-            assert WITH_CLOSED_OUT[index] in node["Index Cond"], node
-
-
-@pytest.mark.parametrize("name", ["changes.FIND_POSTERIOR_CHANGES", "changes.POLL_CHANGES", *STANDINGS])
-async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(engine, name):
-    plan = await plan_of(engine, STATEMENTS[name])
-    assert WATERMARK in plan
-    assert "responses_pkey" not in plan
+async def test_changes_are_found_by_transaction_not_among_all_responses_of_the_campaign(plans):
+    polled = ["changes.FIND_POSTERIOR_CHANGES", "changes.POLL_CHANGES", *STANDINGS]
+    indexes = {name: {node.index for node in plans[name]} for name in polled}
+    assert [name for name, used in indexes.items() if WATERMARK not in used or "responses_pkey" in used] == []

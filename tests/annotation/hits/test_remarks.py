@@ -1,4 +1,4 @@
-"""Comments and flags of annotators: stored beside the answer, told to whoever runs the campaign, read by no law."""
+"""Comments and flags of annotators: stored beside the answer, told to the campaign owner, read by no law."""
 
 import asyncio
 import re
@@ -15,8 +15,8 @@ from app.designs.remarks import Remark
 from app.quality import decisions
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, execute, fields_of, hit_of, running, submit, value, values
-from tests.annotation.hits.systems import of_systems
+from tests.annotation.hits.campaigns import NOW, annotator, execute, form_fields, hit_of, running, submit, value, values
+from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.annotation.hits.test_checks import with_checks
 from tests.annotation.hits.test_systems import ALIKE
 
@@ -56,7 +56,7 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
     for said in ({}, {"flag": RUDE, "comment": "=1+1"}):
         campaign = await asking(engine, seed=7)
         address, page = await page_of(client, campaign)
-        form = fields_of(page)
+        form = form_fields(page)
         hit = int(form["hit"])
         item = str(await value(engine, "SELECT items[1] FROM hits WHERE id = :hit", hit=hit))
         beside = {f"{what}-00": words for what, words in said.items()}
@@ -76,7 +76,7 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
 async def test_a_refused_answer_shows_again_what_was_said(client, engine):
     campaign = await asking(engine)
     address, page = await page_of(client, campaign)
-    form = fields_of(page)
+    form = form_fields(page)
     name = next(name for name in form if name.startswith("score-"))
     item = name.removeprefix("score-")
     said = {f"flag-{item}": RUDE, f"comment-{item}": "</textarea><b>", "comment-hit": "\nBoth."}
@@ -90,7 +90,7 @@ async def test_a_refused_answer_shows_again_what_was_said(client, engine):
 async def test_a_draft_keeps_what_was_said(client, engine):
     campaign = await asking(engine)
     address, page = await page_of(client, campaign)
-    form = fields_of(page)
+    form = form_fields(page)
     entries = {f"comment-{item}": {"value": "x\n" * 250} for item in ("00", "01", "02", "hit")}
     draft = {"token": form["token"], "hit": int(form["hit"]), "entries": entries}
     assert (await client.put(address, json=draft)).status_code == 204
@@ -102,7 +102,7 @@ async def test_a_draft_keeps_what_was_said(client, engine):
 async def test_what_is_no_longer_asked_for_costs_nobody_their_answer(client, engine):
     campaign = await asking(engine)
     address, page = await page_of(client, campaign)
-    form = fields_of(page)
+    form = form_fields(page)
     await execute(engine, "UPDATE campaigns SET comment_on = 'none', flag_reasons = '{Another}'")
     item = next(name for name in form if name.startswith("score-")).removeprefix("score-")
     reply = await client.post(address, data=form | {f"flag-{item}": RUDE, "comment-hit": "All alike."})
@@ -111,7 +111,7 @@ async def test_what_is_no_longer_asked_for_costs_nobody_their_answer(client, eng
 
 
 async def statements_of(engine, campaign):
-    """What an answer without remarks sends to the database."""
+    """Return the statements that an answer without remarks sends to the database."""
     me = await annotator(engine, campaign)
     hit, sent = await hit_of(engine, me), []
     async with borrow_autocommit_driver(engine) as connection:
@@ -165,7 +165,7 @@ async def test_who_is_excluded_raises_no_alert(engine):
 async def test_who_changes_their_answer_finds_what_they_said_and_can_take_it_back(client, engine):
     campaign = await asking(engine, flag_people=1)
     address, page = await page_of(client, campaign)
-    form = fields_of(page)
+    form = form_fields(page)
     item = next(name for name in form if name.startswith("score-")).removeprefix("score-")
     await client.post(address, data=form | {f"flag-{item}": RUDE, "comment-hit": "First\nthought"})
     again = (await client.post(address, data={"token": form["token"], "undo": "1"})).text
@@ -213,7 +213,7 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
 
 
 async def test_an_output_is_flagged_for_its_segment_alone(engine):
-    campaign = await of_systems(engine, flag_on="both", flag_people=2, flag_reasons=[])
+    campaign = await create_campaign_of_systems(engine, flag_on="both", flag_people=2, flag_reasons=[])
     for name, segment in (("ann", 0), ("bob", 1), ("eve", 0)):
         me = await annotator(engine, campaign, name)
         hit = await hit_of(engine, me)
@@ -243,7 +243,9 @@ async def test_whoever_tries_a_campaign_out_sees_it(engine, researcher):
 
 
 async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3, flag_on="both", comment_on="HIT", flag_reasons=[])
+    campaign = await create_campaign_of_systems(
+        engine, ALIKE, items_per_hit=3, flag_on="both", comment_on="HIT", flag_reasons=[]
+    )
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     names = item_names(len(hit.items))

@@ -6,7 +6,7 @@ import pytest
 
 from app.accounts import tokens, users
 from app.database.session import driver_of
-from tests.annotation.hits.campaigns import NOW, fields_of, running
+from tests.annotation.hits.campaigns import NOW, form_fields, running
 from tests.annotation.hits.test_old_tokens import page_of_a_visitor
 
 FETCH = {"x-easel": "fetch"}
@@ -35,7 +35,7 @@ def count_statements(app):
 async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_statements):
     campaign = await running(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
-    form = fields_of(await page_of_a_visitor(client, campaign))
+    form = form_fields(await page_of_a_visitor(client, campaign))
     mine = {"token": form["token"]}
     draft = mine | {"hit": int(form["hit"]), "entries": {}}
     assert await count_statements(client.get(address, params={"t": form["token"]})) == 2  # state, texts

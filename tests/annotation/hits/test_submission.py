@@ -13,17 +13,17 @@ from app.errors import Gone, Invalid, NotFound
 from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     running,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
-from tests.laws import OF_POINTS
+from tests.laws import SCORE_LAWS
 
 
 async def posteriors(engine):
@@ -124,7 +124,7 @@ async def test_nobody_answers_the_hit_of_someone_else(engine):
 async def test_a_late_answer_is_taken_while_its_items_are_wanted(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    await expire(engine)
+    await expire_leases(engine)
     assert (await submit(engine, me, hit)).repeated is False
     assert (await submit(engine, me, hit)).repeated is True
 
@@ -132,7 +132,7 @@ async def test_a_late_answer_is_taken_while_its_items_are_wanted(engine):
 async def test_a_late_answer_is_refused_when_others_hold_its_items(engine):
     campaign = await running(engine, items=5, judgments_per_item=1)
     late = await hit_of(engine, me := await annotator(engine, campaign, "slow"))
-    await expire(engine)
+    await expire_leases(engine)
     quick = await hit_of(engine, other := await annotator(engine, campaign, "quick"))
     assert sorted(quick.items) == sorted(late.items)
     with pytest.raises(Gone) as refusal:
@@ -147,7 +147,7 @@ async def test_a_late_answer_to_a_finished_campaign_is_refused(engine):
     hit = await hit_of(engine, me := await annotator(engine, campaign))
     async with engine.begin() as connection:
         await apply_transition(connection, campaign.slug, "finish", now=NOW)
-    await expire(engine)
+    await expire_leases(engine)
     with pytest.raises(Gone):
         await submit(engine, me, hit)
 
@@ -180,7 +180,7 @@ async def test_a_single_remaining_item_makes_a_hit_of_one(engine):
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_each_update_law_answers_and_stores_what_it_computes(engine, law):
     campaign = await running(engine, update_law=law)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
@@ -208,12 +208,12 @@ async def test_an_answer_whose_lease_ends_while_it_waits_does_not_go_over_the_wa
     campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1)
     slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await hit_of(engine, slow)
-    await expire(engine, seconds_ago=-0.5)
+    await expire_leases(engine, seconds_ago=-0.5)
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM hits FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit(engine, slow, hit))
-        await until(engine, waiting(1))
-        await until(engine, LEASE_IS_OVER)
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await wait_until(engine, LEASE_IS_OVER)
         other = await hit_of(engine, quick)
     with pytest.raises(Gone, match="Your time for these items had run out"):
         await answering
@@ -225,14 +225,14 @@ async def test_an_answer_whose_lease_ends_while_it_waits_for_its_items_is_taken_
     campaign = await running(engine, items=2, items_per_hit=2, judgments_per_item=1)
     slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
     hit = await hit_of(engine, slow)
-    await expire(engine, seconds_ago=-0.5)
+    await expire_leases(engine, seconds_ago=-0.5)
     async with begin_transaction(engine) as holding:
         await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
         answering = asyncio.create_task(submit(engine, slow, hit))
-        await until(engine, waiting(1))
-        await until(engine, LEASE_IS_OVER)
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await wait_until(engine, LEASE_IS_OVER)
         leasing = asyncio.create_task(next_hit(engine, quick))
-        await until(engine, waiting(2))
+        await wait_until(engine, requests_are_waiting_sql(2))
     work = await leasing
     if work.hit is None:
         assert not (await answering).repeated
@@ -264,7 +264,7 @@ async def test_the_clock_of_the_serving_machine_decides_over_no_lease(engine, cl
     hit = await hit_of(engine, me)
     assert (await next_hit(engine, other, now=NOW + clock)).reason == "wait"
     assert (await hit_of(engine, me, now=NOW + clock)).id == hit.id
-    await expire(engine)
+    await expire_leases(engine)
     await hit_of(engine, other, now=NOW + clock)
     with pytest.raises(Gone):
         await submit(engine, me, hit, now=NOW + clock)
@@ -273,7 +273,7 @@ async def test_the_clock_of_the_serving_machine_decides_over_no_lease(engine, cl
 async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_hand(engine):
     campaign = await running(engine)
     hit = await hit_of(engine, me := await annotator(engine, campaign))
-    await expire(engine, seconds_ago=-5)
+    await expire_leases(engine, seconds_ago=-5)
     async with engine.begin() as connection:
         await apply_transition(connection, campaign.slug, "finish", now=NOW)
     assert not (await submit(engine, me, hit)).repeated

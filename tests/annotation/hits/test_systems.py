@@ -18,21 +18,21 @@ from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
     execute,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
+    requests_are_waiting_sql,
     submit,
-    until,
     value,
     values,
-    waiting,
+    wait_until,
 )
-from tests.annotation.hits.systems import SYSTEMS, answered, of_systems, table
-from tests.campaigns.drafts import import_items, is_clean
+from tests.annotation.hits.systems import SYSTEMS, answer_hits_of_systems, create_campaign_of_systems, outputs_table
+from tests.campaigns.drafts import import_items, replay_is_clean
 
 
 async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
-    campaign = await of_systems(engine, table(above=True), items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, outputs_table(above=True), items_per_hit=3)
     hit = await hit_of(engine, await annotator(engine, campaign))
     assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
     assert hit.source_and_reference == (f"source {hit.segment}", f"reference {hit.segment}")
@@ -40,7 +40,7 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
 
 
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
-    campaign = await of_systems(engine, table(above=True), items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, outputs_table(above=True), items_per_hit=3)
     async with borrow_autocommit_driver(engine) as connection:
         shown = await landing.load_sample_items(
             connection, await landing.load_campaign_by_link(connection, campaign.link_key)
@@ -51,25 +51,25 @@ async def test_before_they_begin_people_see_outputs_and_no_names(engine):
 
 
 async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_the_bit(engine):
-    campaign = await of_systems(engine)
-    await answered(engine, campaign, by=3, each=4)
+    campaign = await create_campaign_of_systems(engine)
+    await answer_hits_of_systems(engine, campaign, by=3, each=4)
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 24
     assert await values(engine, "SELECT r.segment FROM responses r ORDER BY seq") == await values(
         engine, "SELECT segment FROM hits ORDER BY id"
     )
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_segments_are_used_evenly(engine):
-    campaign = await of_systems(engine, table(segments=5), judgments_per_item=100)
-    await answered(engine, campaign, by=5, each=3)
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=5), judgments_per_item=100)
+    await answer_hits_of_systems(engine, campaign, by=5, each=3)
     assert await values(engine, "SELECT segment, count(*) FROM responses GROUP BY 1 ORDER BY 1") == [
         (k, 3) for k in range(5)
     ]
 
 
 async def test_segments_that_others_hold_count_as_used(engine):
-    campaign = await of_systems(engine, table(segments=4), judgments_per_item=100)
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=4), judgments_per_item=100)
     people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
     caches = [PosteriorCache(), PosteriorCache()]
     hits = [await hit_of(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
@@ -78,21 +78,23 @@ async def test_segments_that_others_hold_count_as_used(engine):
     async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
         await storing.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
         choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
-        await until(engine, waiting(4))
+        await wait_until(engine, requests_are_waiting_sql(4))
     assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
 
 
 async def test_nobody_sees_a_segment_twice_while_others_remain(engine):
-    campaign = await of_systems(engine, table(segments=4), judgments_per_item=100)
-    await answered(engine, campaign, by=1, each=6)
+    campaign = await create_campaign_of_systems(engine, outputs_table(segments=4), judgments_per_item=100)
+    await answer_hits_of_systems(engine, campaign, by=1, each=6)
     seen = [segment for (segment,) in await values(engine, "SELECT segment FROM responses ORDER BY seq")]
     assert sorted(seen[:4]) == [0, 1, 2, 3]
     assert len(seen) == 6
 
 
 async def test_who_has_had_all_segments_is_done_where_nothing_is_shown_again(engine):
-    campaign = await of_systems(engine, table(segments=3), judgments_per_item=100, repeat_items=False)
-    await answered(engine, campaign, by=1, each=3)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=3), judgments_per_item=100, repeat_items=False
+    )
+    await answer_hits_of_systems(engine, campaign, by=1, each=3)
     me = await annotator(engine, campaign, "ann 0")
     assert (await next_hit(engine, me)).reason == "seen_all"
     assert (await next_hit(engine, await annotator(engine, campaign, "another"))).hit
@@ -100,18 +102,20 @@ async def test_who_has_had_all_segments_is_done_where_nothing_is_shown_again(eng
 
 async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
     """Two visits of one person, the lease of the first run out."""
-    campaign = await of_systems(engine, table(segments=1), judgments_per_item=100, repeat_items=False)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=1), judgments_per_item=100, repeat_items=False
+    )
     me = await annotator(engine, campaign, platform="prolific", assignment="first")
     hit = await hit_of(engine, me)
-    await expire(engine, hit)
+    await expire_leases(engine, hit)
     again = await annotator(engine, campaign, platform="prolific", assignment="second")
     await submit(engine, again, await hit_of(engine, again))
     assert (await next_hit(engine, me)).reason == "seen_all"
 
 
 async def test_a_system_is_judged_as_often_as_wanted_and_no_more(engine):
-    campaign = await of_systems(engine, judgments_per_item=6)
-    await answered(engine, campaign, by=4, each=6)
+    campaign = await create_campaign_of_systems(engine, judgments_per_item=6)
+    await answer_hits_of_systems(engine, campaign, by=4, each=6)
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(6,)]
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
 
@@ -124,7 +128,7 @@ ALIKE = "system,segment,output\n" + "".join(
 
 
 async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     assert sorted(hit.texts) == [f"other {hit.segment}", f"same {hit.segment}"]
@@ -135,11 +139,11 @@ async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engin
         engine, "SELECT item, value FROM responses, unnest(items, values) AS u (item, value) ORDER BY item"
     ) == [(0, 80.0), (1, 80.0), (2, 20.0)]
     assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_form_answers_about_what_is_shown(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     hidden = ({0, 1, 2} - {*hit.items}).pop()
@@ -153,7 +157,7 @@ async def test_a_form_answers_about_what_is_shown(engine):
 
 
 async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
-    campaign = await of_systems(engine, ALIKE, design="pairwise", judgments_per_item=12)
+    campaign = await create_campaign_of_systems(engine, ALIKE, design="pairwise", judgments_per_item=12)
     for k in range(6):
         hit = await hit_of(engine, await annotator(engine, campaign, f"ann {k}"))
         assert len(set(hit.texts)) == 2
@@ -167,8 +171,8 @@ HOLES = "system,segment,output\n" + "".join(
 
 
 async def test_where_a_system_has_no_output_another_one_stands_in(engine):
-    campaign = await of_systems(engine, HOLES, judgments_per_item=40)
-    await answered(engine, campaign, by=3, each=5)
+    campaign = await create_campaign_of_systems(engine, HOLES, judgments_per_item=40)
+    await answer_hits_of_systems(engine, campaign, by=3, each=5)
     shown = await values(engine, "SELECT segment, items FROM hits")
     assert len(shown) == 15
     assert all(len(items) == 2 for _, items in shown)
@@ -176,18 +180,18 @@ async def test_where_a_system_has_no_output_another_one_stands_in(engine):
 
 
 async def test_the_baseline_is_in_every_hit_with_its_own_output(engine):
-    campaign = await of_systems(
+    campaign = await create_campaign_of_systems(
         engine, HOLES, design="baseline", design_settings={"baseline": "ape"}, judgments_per_item=8
     )
-    await answered(engine, campaign, by=4, each=4)
+    await answer_hits_of_systems(engine, campaign, by=4, each=4)
     assert all(0 in items for (items,) in await values(engine, "SELECT items FROM hits"))
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware", "trueskill"])
 async def test_a_system_that_joins_later_catches_up(engine, law):
-    campaign = await of_systems(engine, judgments_per_item=12, update_law=law)
+    campaign = await create_campaign_of_systems(engine, judgments_per_item=12, update_law=law)
     cache = PosteriorCache()  # of a process that knew the campaign before
     me = await annotator(engine, campaign)
     for _ in range(4):
@@ -195,44 +199,44 @@ async def test_a_system_that_joins_later_catches_up(engine, law):
     held = await annotator(engine, campaign, "holds one")
     hit = await hit_of(engine, held, cache=cache)
     before = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
-    assert await import_items(engine, campaign, table(("elk",))) == 6
+    assert await import_items(engine, campaign, outputs_table(("elk",))) == 6
     after = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
     assert after[:4] == before
     assert after[4][2] == 0
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     await submit(engine, held, hit)
     for k in range(6):
         someone = await annotator(engine, campaign, f"late {k}")
         late = await hit_of(engine, someone, cache=cache)
         assert "elk" in late.ids or k > 0
         await submit(engine, someone, late)
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_answers_that_wait_for_a_system_to_join_are_stored(engine):
-    campaign = await of_systems(engine)
+    campaign = await create_campaign_of_systems(engine)
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
-    await asyncio.gather(import_items(engine, campaign, table(("elk",))), submit(engine, me, hit))
+    await asyncio.gather(import_items(engine, campaign, outputs_table(("elk",))), submit(engine, me, hit))
     assert await value(engine, "SELECT count(*) FROM responses") == 1
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(engine):
-    campaign = await of_systems(engine, judgments_per_item=12)
-    await answered(engine, campaign, by=3, each=2)
+    campaign = await create_campaign_of_systems(engine, judgments_per_item=12)
+    await answer_hits_of_systems(engine, campaign, by=3, each=2)
     out = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
         await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
-    await import_items(engine, campaign, table(("elk",)))
+    await import_items(engine, campaign, outputs_table(("elk",)))
     assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_answers_that_are_left_out_use_no_segment(engine):
-    campaign = await of_systems(engine, judgments_per_item=12)
-    await answered(engine, campaign, by=3, each=2)
+    campaign = await create_campaign_of_systems(engine, judgments_per_item=12)
+    await answer_hits_of_systems(engine, campaign, by=3, each=2)
     out = await value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
         await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
@@ -251,18 +255,20 @@ def uses(cache, campaign):
 
 
 async def test_what_a_process_shows_of_a_campaign_learns_of_a_system_that_joined(engine):
-    campaign = await of_systems(engine)
-    await answered(engine, campaign, by=2, each=2)
+    campaign = await create_campaign_of_systems(engine)
+    await answer_hits_of_systems(engine, campaign, by=2, each=2)
     cache, followers = PosteriorCache(), IncrementalReplays()
     for systems in (4, 5):
         async with engine.begin() as connection:
             state = await load_dashboard_state(connection, cache, followers, campaign.criteria[0], now=NOW)
         assert len(state.figures["heatmap"]["labels"]) == systems
-        await import_items(engine, campaign, table(("elk" if systems == 4 else "fox",)))
+        await import_items(engine, campaign, outputs_table(("elk" if systems == 4 else "fox",)))
 
 
 async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_stays(engine):
-    campaign = await of_systems(engine, ALIKE, items_per_hit=3, cannot_be_judged=True, unjudged_people=1)
+    campaign = await create_campaign_of_systems(
+        engine, ALIKE, items_per_hit=3, cannot_be_judged=True, unjudged_people=1
+    )
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     (same,) = [item for item, text in zip(hit.items, hit.texts, strict=True) if text.startswith("same")]
@@ -283,12 +289,14 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
         ("0",),
         ("1",),
     ]
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
     assert (await next_hit(engine, me)).hit
 
 
 async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(engine):
-    campaign = await of_systems(engine, table(segments=3), judgments_per_item=100, cannot_be_judged=True)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(segments=3), judgments_per_item=100, cannot_be_judged=True
+    )
     me, seen = await annotator(engine, campaign), []
     reason = campaign.unjudged_reasons[0]
     for broken in (True, True, False, False, True):
@@ -310,7 +318,7 @@ def in_pairs(*outputs):
 
 
 def in_order(campaign, hit):
-    """Whoever has the higher number is better."""
+    """The system with the higher number is better."""
     return campaign.design.simulate_answer([item / 10 for item in hit.items])
 
 
@@ -326,17 +334,21 @@ async def judged_until(engine, campaign, people):
 
 
 async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
-    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    campaign = await create_campaign_of_systems(
+        engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3
+    )
     assert await judged_until(engine, campaign, 8)
     assert await value(engine, "SELECT status FROM campaigns") == "finished"
     left = await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number")
     assert sum(judgments for _, judgments in left) == 6
     assert left[2] == (2, 3)
-    assert await is_clean(engine, campaign.slug)
+    assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
-    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1)
+    campaign = await create_campaign_of_systems(
+        engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1
+    )
     holder = await annotator(engine, campaign, "holder")
     hit = await hit_of(engine, holder)
     assert 2 in hit.items
@@ -347,7 +359,9 @@ async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
 
 async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
     table_ = in_pairs("x", "y", "z", "w")
-    campaign = await of_systems(engine, table_, design="pairwise", judgments_per_item=9, repeat_items=False)
+    campaign = await create_campaign_of_systems(
+        engine, table_, design="pairwise", judgments_per_item=9, repeat_items=False
+    )
     assert not await judged_until(engine, campaign, 2)
     assert await value(engine, "SELECT status FROM campaigns") == "running"
 
@@ -357,7 +371,9 @@ async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_s
     the third differ where both have an output.
     """
     rows = "ape,s0,x\nbee,s0,x\ndoe,s0,z\nbee,s1,y\ncat,s1,y\nape,s2,p\ncat,s2,q\ndoe,s1,z\n"
-    campaign = await of_systems(engine, "system,segment,output\n" + rows, design="pairwise", judgments_per_item=3)
+    campaign = await create_campaign_of_systems(
+        engine, "system,segment,output\n" + rows, design="pairwise", judgments_per_item=3
+    )
     places = "score = (ARRAY[.1, .1, .5, .9])[subject + 1], variance = (ARRAY[3e-6, 2e-6, 1e-6, 1e-6])[subject + 1]"
     done = "judgments = CASE WHEN external_id = 'doe' THEN 3 ELSE 0 END"
     named = "FROM items WHERE items.number = subject"
@@ -369,7 +385,9 @@ async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_s
 
 
 async def test_what_is_left_is_said_on_the_overview(engine, researcher):
-    campaign = await of_systems(engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3)
+    campaign = await create_campaign_of_systems(
+        engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3
+    )
     address = f"/admin/campaigns/{campaign.slug}"
     assert "cannot be compared" not in (await researcher.get(address)).text
     await judged_until(engine, campaign, 8)
@@ -380,7 +398,9 @@ async def test_what_is_left_is_said_on_the_overview(engine, researcher):
 
 
 async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_as_it_should(engine, researcher):
-    campaign = await of_systems(engine, table(SYSTEMS[:3]), design="pairwise", judgments_per_item=3)
+    campaign = await create_campaign_of_systems(
+        engine, outputs_table(SYSTEMS[:3]), design="pairwise", judgments_per_item=3
+    )
     assert await judged_until(engine, campaign, 8)
     assert await values(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
     assert "lack judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

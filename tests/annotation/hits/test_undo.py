@@ -13,7 +13,17 @@ from app.errors import Conflict, NotFound
 from app.quality import decisions
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, until, waiting
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    form_fields,
+    hit_of,
+    next_hit,
+    requests_are_waiting_sql,
+    running,
+    submit,
+    wait_until,
+)
 
 
 @pytest.fixture
@@ -58,14 +68,14 @@ async def verified(engine, campaign):
 
 def again(html):
     """The fields of the form that is shown, as they are filled in."""
-    fields = fields_of(html) | dict(re.findall(r'name="(score-\d+)".*?value="(\d*)"', html, re.DOTALL))
+    fields = form_fields(html) | dict(re.findall(r'name="(score-\d+)".*?value="(\d*)"', html, re.DOTALL))
     return fields | dict(re.findall(r'name="(replaces)" value="(\d+)"', html))
 
 
 async def test_the_page_shows_the_last_hit_again_as_it_was_filled_in(client, engine):
     campaign = await running(engine)
     address = await by_link(client, campaign)
-    first = fields_of((await client.get(address)).text)
+    first = form_fields((await client.get(address)).text)
     assert "Change my last answers" not in (await client.get(address)).text
     following = (await client.post(address, data=first)).text
     assert "Change my last answers" in following
@@ -79,12 +89,12 @@ async def test_the_page_shows_the_last_hit_again_as_it_was_filled_in(client, eng
 async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
     campaign = await running(engine)
     address = await by_link(client, campaign)
-    first = fields_of((await client.get(address)).text)
+    first = form_fields((await client.get(address)).text)
     following = (await client.post(address, data=first)).text
     page = (await client.post(address, data={"token": first["token"], "undo": "1"})).text
     scores = [name for name in first if name.startswith("score-")]
     reply = (await client.post(address, data=again(page) | dict.fromkeys(scores, "90"))).text
-    assert fields_of(reply)["hit"] == fields_of(following)["hit"]  # the HIT that they hold stays theirs
+    assert form_fields(reply)["hit"] == form_fields(following)["hit"]  # the HIT that they hold stays theirs
     assert "1 set done" in reply
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
@@ -204,7 +214,7 @@ async def test_an_answer_that_is_left_out_in_that_very_moment_is_not_brought_bac
     async with engine.begin() as connection:
         await decisions.exclude_answer(connection, campaign, told.seq, reason="Seen.", now=NOW)
         changing = asyncio.create_task(replaced(engine, ann, hit, told.seq, [90.0] * 5))
-        await until(engine, waiting(1))
+        await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Conflict) as refused:
         await changing
     assert refused.value.code == "answer_final"
@@ -247,7 +257,7 @@ async def test_a_campaign_whose_items_have_all_judgments_still_takes_a_change_be
 async def test_a_refused_change_is_shown_again_with_what_was_entered(client, engine):
     campaign = await running(engine)
     address = await by_link(client, campaign)
-    first = fields_of((await client.get(address)).text)
+    first = form_fields((await client.get(address)).text)
     await client.post(address, data=first)
     page = again((await client.post(address, data={"token": first["token"], "undo": "1"})).text)
     name = next(name for name in page if name.startswith("score-"))
@@ -296,7 +306,7 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
 async def test_a_page_that_changes_an_answer_too_often_goes_on_kindly(client, engine):
     campaign = await running(engine)
     address = await by_link(client, campaign)
-    first = fields_of((await client.get(address)).text)
+    first = form_fields((await client.get(address)).text)
     following = (await client.post(address, data=first)).text
     insert = """
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, received_at, replaces)
@@ -306,4 +316,4 @@ async def test_a_page_that_changes_an_answer_too_often_goes_on_kindly(client, en
     await change(engine, insert)
     page = (await client.post(address, data={"token": first["token"], "undo": "1"})).text
     assert "You have changed these answers many times" in page
-    assert fields_of(page)["hit"] == fields_of(following)["hit"]
+    assert form_fields(page)["hit"] == form_fields(following)["hit"]

@@ -14,8 +14,8 @@ from app.designs.registry import DESIGNS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
-from tests.annotation.hits.criteria import answered, asking
-from tests.annotation.hits.systems import of_systems
+from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
+from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.annotation.hits.test_checks import with_checks
 
 SAID = "SELECT items, values, extra, segment FROM responses ORDER BY seq DESC LIMIT 2"
@@ -42,7 +42,7 @@ async def says_the_same(engine, campaign):
     assert (verified.responses, verified.is_clean) == (1, True)
 
 
-async def given(engine, someone, answer):
+async def give_answer(engine, someone, answer):
     hit = await hit_of(engine, someone)
     async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, someone, hit.id, answer(hit), now=NOW)
@@ -60,7 +60,7 @@ ITS_OWN: dict[str, dict[str, Any]] = {
 async def test_of_every_design(engine, name, shares):
     campaign = await running(engine, design=name, **ITS_OWN.get(name, {}))
     design, me = campaign.design, await annotator(engine, campaign)
-    hit = await given(engine, me, lambda hit: answer_of(design, hit.items, shares))
+    hit = await give_answer(engine, me, lambda hit: answer_of(design, hit.items, shares))
     assert (await sent_back(engine, me)).hit.texts == hit.texts
     await says_the_same(engine, campaign)
 
@@ -70,8 +70,8 @@ def answer_of(design, items, shares):
 
 
 async def test_of_several_criteria(engine):
-    campaign = await asking(engine, 3)
-    (me,) = await answered(engine, campaign, people=1, hits=1)
+    campaign = await create_campaign_with_criteria(engine, 3)
+    (me,) = await answer_all_hits(engine, campaign, people=1, hits=1)
     await sent_back(engine, me)
     await says_the_same(engine, campaign)
 
@@ -81,7 +81,7 @@ async def test_of_what_cannot_be_judged(engine, reason):
     reasons = [reason] if reason else []
     campaign = await running(engine, items_per_hit=3, cannot_be_judged=True, unjudged_reasons=reasons)
     me = await annotator(engine, campaign)
-    await given(
+    await give_answer(
         engine, me, lambda hit: Answer({hit.items[0]: 3.0, hit.items[2]: 77.0}, unjudged={hit.items[1]: reason})
     )
     await sent_back(engine, me)
@@ -90,9 +90,9 @@ async def test_of_what_cannot_be_judged(engine, reason):
 
 async def test_of_outputs_of_systems(engine):
     content = "system,segment,output\nape,s0,same\nbee,s0,same\ncat,s0,another\n"
-    campaign = await of_systems(engine, content, items_per_hit=3)
+    campaign = await create_campaign_of_systems(engine, content, items_per_hit=3)
     me = await annotator(engine, campaign)
-    hit = await given(engine, me, lambda hit: Answer(dict(zip(hit.items, (20.0, 70.0), strict=True))))
+    hit = await give_answer(engine, me, lambda hit: Answer(dict(zip(hit.items, (20.0, 70.0), strict=True))))
     assert len(hit.items) == 2  # the same output is shown once
     assert (await sent_back(engine, me)).hit.texts == hit.texts
     await says_the_same(engine, campaign)

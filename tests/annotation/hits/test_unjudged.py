@@ -13,8 +13,18 @@ from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, execute, expire, hit_of, next_hit, running, value, values
-from tests.laws import OF_POINTS
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    execute,
+    expire_leases,
+    hit_of,
+    next_hit,
+    running,
+    value,
+    values,
+)
+from tests.laws import SCORE_LAWS
 
 BROKEN = "It is broken or incomplete"
 
@@ -44,7 +54,7 @@ async def people(engine) -> dict[int, int]:
     return dict(await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0"))
 
 
-@pytest.mark.parametrize("law", OF_POINTS)
+@pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_it_is_stored_as_no_value_with_its_reason_and_changes_nothing_of_the_item(engine, law):
     campaign = await asking(engine, update_law=law)
     me = await annotator(engine, campaign)
@@ -157,7 +167,7 @@ async def test_a_hit_that_ran_out_is_not_held_again_for_an_item_that_left_the_po
     late = next(k for k, hit in enumerate(hits) if 0 in hit.items)
     await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
     assert (await hit_of(engine, people_[late])).id == hits[late].id
-    await expire(engine, hits[late])
+    await expire_leases(engine, hits[late])
     assert 0 not in (await hit_of(engine, people_[late])).items
 
 
@@ -166,7 +176,7 @@ async def test_a_late_answer_about_an_item_that_left_the_pool_is_taken(engine):
     me = await annotator(engine, campaign)
     hit = await hit_of(engine, me)
     await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
-    await expire(engine)
+    await expire_leases(engine)
     await answer(engine, me, hit, [])
     assert await value(engine, "SELECT min(judgments) FROM current_posteriors") == 1
 
@@ -278,24 +288,22 @@ async def test_of_best_and_worst_the_others_have_theirs(engine):
     assert await is_clean(engine, campaign)
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason", "code"),
-    [
+async def test_what_the_campaign_does_not_offer_is_refused_and_nothing_stored(engine, subtests):
+    for settings, reason, code in (
         ({"cannot_be_judged": False}, BROKEN, "invalid"),
         ({}, "", "reason_missing"),
         ({}, "I am tired", "reason_unknown"),
         ({"unjudged_reasons": []}, "I am tired", "reason_unknown"),
-    ],
-)
-async def test_what_the_campaign_does_not_offer_is_refused_and_nothing_stored(engine, settings, reason, code):
-    campaign = await asking(engine, **settings)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    with pytest.raises(Invalid) as refused:
-        await answer(engine, me, hit, [hit.items[0]], reason)
-    assert refused.value.code == code
-    assert await value(engine, "SELECT count(*) FROM responses") == 0
-    assert (await hit_of(engine, me)).id == hit.id
+    ):
+        with subtests.test(settings=settings, reason=reason, code=code):
+            campaign = await asking(engine, **settings)
+            me = await annotator(engine, campaign)
+            hit = await hit_of(engine, me)
+            with pytest.raises(Invalid) as refused:
+                await answer(engine, me, hit, [hit.items[0]], reason)
+            assert refused.value.code == code
+            assert await value(engine, "SELECT count(*) FROM responses") == 0
+            assert (await hit_of(engine, me)).id == hit.id
 
 
 @pytest.mark.parametrize("reason", ["", "yes"])

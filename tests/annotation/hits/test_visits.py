@@ -13,7 +13,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     annotator,
     execute,
-    expire,
+    expire_leases,
     hit_of,
     next_hit,
     running,
@@ -48,7 +48,7 @@ async def test_a_hit_whose_time_ran_out_in_the_first_session_is_taken_up_in_the_
     campaign = await running(engine, hits_per_annotator=1, lease_minutes=10)
     first, second = await visits(engine, campaign, "s1", "s2")
     begun = await hit_of(engine, first)
-    await expire(engine)
+    await expire_leases(engine)
     assert (await hit_of(engine, second)).id == begun.id
 
 
@@ -110,12 +110,12 @@ async def two_hits_of_one_mturk_assignment(engine, campaign):
     """The assignment, the HIT that it lost because others needed the items, and the one that it got instead."""
     mine = await annotator(engine, campaign, "W1", "mturk", assignment="asg1")
     lost = await hit_of(engine, mine)
-    await expire(engine)
+    await expire_leases(engine)
     rival = await annotator(engine, campaign, "W2", "mturk", assignment="asg2")
     taken = await hit_of(engine, rival)
     got = await hit_of(engine, mine)
     assert got.id != lost.id
-    await expire(engine, taken)
+    await expire_leases(engine, taken)
     return mine, lost, got
 
 

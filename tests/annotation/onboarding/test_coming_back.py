@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.annotation.hits.campaigns import fields_of, running, value, values
-from tests.annotation.onboarding.visits import CONSENT, arrives, hidden, leases_of, sends, step_of
+from tests.annotation.hits.campaigns import form_fields, running, value, values
+from tests.annotation.onboarding.visits import CONSENT, hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
 
 @pytest.fixture
@@ -20,52 +20,52 @@ AGE = {"question-age": "40"}
 
 
 async def test_who_leaves_in_the_middle_goes_on_there_in_another_session(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, await sends(client, address, page), answer="yes")
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, await send_form(client, address, page), answer="yes")
     assert step_of(page) == "questions"
-    later, address = await arrives(client, campaign, SESSION_ID="s2")
+    later, address = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert step_of(later) == "questions"
-    assert fields_of(await sends(client, address, later, **AGE))["hit"]
+    assert form_fields(await send_form(client, address, later, **AGE))["hit"]
     assert await value(engine, "SELECT count(*) FROM annotators") == 1
 
 
 async def test_a_form_of_a_step_that_is_passed_leads_on_and_changes_nothing(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    asked = await sends(client, address, await sends(client, address, page), answer="yes")
-    await sends(client, address, asked, **AGE)
-    assert fields_of(await sends(client, address, asked, **{"question-age": "99"}))["hit"]
-    assert fields_of(await sends(client, address, page))["hit"]
+    page, address = await open_campaign_link(client, campaign)
+    asked = await send_form(client, address, await send_form(client, address, page), answer="yes")
+    await send_form(client, address, asked, **AGE)
+    assert form_fields(await send_form(client, address, asked, **{"question-age": "99"}))["hit"]
+    assert form_fields(await send_form(client, address, page))["hit"]
     assert await values(engine, "SELECT said FROM visits WHERE step = 'questions'") == [({"age": "40"},)]
 
 
 async def test_two_tabs_in_the_steps_end_at_one_set(client, engine, campaign):
-    tabs = [await arrives(client, campaign) for _ in range(2)]
+    tabs = [await open_campaign_link(client, campaign) for _ in range(2)]
     pages = []
     for page, address in tabs:
         while (step := step_of(page)) is not None:
-            page = await sends(client, address, page, **(AGE | {"answer": "yes"} if step else {}))  # noqa: PLW2901
+            page = await send_form(client, address, page, **(AGE | {"answer": "yes"} if step else {}))  # noqa: PLW2901
         pages.append(page)
-    assert len({fields_of(page)["hit"] for page in pages}) == 1
+    assert len({form_fields(page)["hit"] for page in pages}) == 1
     assert await leases_of(engine) == 1
 
 
 async def test_who_leaves_early_and_returns_finds_their_set_and_its_draft(client, engine, campaign):
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     while (step := step_of(page)) is not None:
-        page = await sends(client, address, page, **(AGE | {"answer": "yes"} if step else {}))
-    fields = fields_of(page)
+        page = await send_form(client, address, page, **(AGE | {"answer": "yes"} if step else {}))
+    fields = form_fields(page)
     item = next(name for name in fields if name.startswith("score-")).removeprefix("score-")
     draft = {"token": fields["token"], "hit": int(fields["hit"]), "entries": {item: {"score": 37}}}
     assert (await client.put(address, json=draft)).status_code == 204
-    later, _ = await arrives(client, campaign, SESSION_ID="s2")
-    assert fields_of(later)["hit"] == fields["hit"]
+    later, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
+    assert form_fields(later)["hit"] == fields["hit"]
     assert 'value="37"' in later
 
 
 async def test_a_token_of_another_campaign_passes_no_step(client, engine, campaign):
     other = await running(engine, welcome=True)
-    page, _ = await arrives(client, other)
-    _, address = await arrives(client, campaign)
-    reply = await client.post(address, data=hidden(page))
+    page, _ = await open_campaign_link(client, other)
+    _, address = await open_campaign_link(client, campaign)
+    reply = await client.post(address, data=hidden_fields(page))
     assert reply.status_code == 422
     assert await value(engine, "SELECT count(*) FROM visits") == 0

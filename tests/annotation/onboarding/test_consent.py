@@ -16,8 +16,18 @@ from app.database.session import borrow_autocommit_driver
 from app.exports.registry import open_export
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, annotator, fields_of, hit_of, next_hit, running, submit, value, values
-from tests.annotation.onboarding.visits import CONSENT, arrives, hidden, leases_of, sends, step_of
+from tests.annotation.hits.campaigns import (
+    NOW,
+    annotator,
+    form_fields,
+    hit_of,
+    next_hit,
+    running,
+    submit,
+    value,
+    values,
+)
+from tests.annotation.onboarding.visits import CONSENT, hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 
@@ -40,11 +50,11 @@ async def change_text(engine, campaign, text):
 
 
 async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     assert "<strong>your answers</strong>" in page
     assert await leases_of(engine) == 0
-    page = await sends(client, address, page, answer="yes")
-    assert fields_of(page)["hit"]
+    page = await send_form(client, address, page, answer="yes")
+    assert form_fields(page)["hit"]
     (row,) = await values(engine, "SELECT step, version, outcome FROM visits")
     assert row == ("consent", 1, "passed")
     (text,) = await values(engine, "SELECT version, markdown, sha256 FROM consent_texts")
@@ -56,52 +66,54 @@ async def test_who_presses_start_on_the_link_is_asked_next(client, engine, campa
     address = reply.headers["location"]
     page = (await client.get(address)).text
     assert step_of(page) == "consent"
-    assert fields_of(await sends(client, address, page, answer="yes"))["hit"]
+    assert form_fields(await send_form(client, address, page, answer="yes"))["hit"]
 
 
 async def test_saying_no_ends_kindly_and_can_be_taken_back(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, page, answer="no")
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, page, answer="no")
     assert "That is all right" in page
     assert "Please return the task on Prolific" in page
     assert await leases_of(engine) == 0
-    page = await sends(client, address, page, answer="yes")
-    assert fields_of(page)["hit"]
+    page = await send_form(client, address, page, answer="yes")
+    assert form_fields(page)["hit"]
     assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
 
 
 async def test_a_yes_is_not_taken_back_by_an_old_page(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    await sends(client, address, page, answer="yes")
-    await sends(client, address, page, answer="no")
+    page, address = await open_campaign_link(client, campaign)
+    await send_form(client, address, page, answer="yes")
+    await send_form(client, address, page, answer="no")
     assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
 
 
 async def test_a_page_without_an_answer_is_shown_again_with_the_reason(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    reply = await client.post(address, data=hidden(page))
+    page, address = await open_campaign_link(client, campaign)
+    reply = await client.post(address, data=hidden_fields(page))
     assert "Say whether you agree" in reply.text
     assert await leases_of(engine) == 0
 
 
 async def test_an_answer_cannot_be_sent_to_a_campaign_that_asks_for_consent_first(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    reply = await client.post(address, data={"token": hidden(page)["token"], "hit": "1", "score-0": "5"}, headers=FETCH)
+    page, address = await open_campaign_link(client, campaign)
+    reply = await client.post(
+        address, data={"token": hidden_fields(page)["token"], "hit": "1", "score-0": "5"}, headers=FETCH
+    )
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "hit_not_found")
 
 
 async def test_a_changed_text_is_asked_before_the_next_hit_and_the_open_one_is_kept(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, page, answer="yes")
-    begun = fields_of(page)
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, page, answer="yes")
+    begun = form_fields(page)
     await change_text(engine, campaign, "We also keep your age.")
     reply = await client.post(address, data=begun, headers=FETCH)
     assert "The text that you agreed to has changed" in reply.text
     assert "<html" not in reply.text
     assert await value(engine, "SELECT count(*) FROM responses") == 1
     assert await leases_of(engine) == 1
-    page = await sends(client, address, reply.text, answer="yes")
-    assert fields_of(page)["hit"] != begun["hit"]
+    page = await send_form(client, address, reply.text, answer="yes")
+    assert form_fields(page)["hit"] != begun["hit"]
     assert await values(engine, "SELECT version, outcome FROM visits ORDER BY version") == [
         (1, "passed"), (2, "passed"),
     ]  # fmt: skip
@@ -109,9 +121,9 @@ async def test_a_changed_text_is_asked_before_the_next_hit_and_the_open_one_is_k
 
 
 async def test_agreeing_to_the_earlier_text_does_not_count_for_the_new_one(client, engine, campaign):
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     await change_text(engine, campaign, "We also keep your age.")
-    reply = await client.post(address, data=hidden(page) | {"answer": "yes"})
+    reply = await client.post(address, data=hidden_fields(page) | {"answer": "yes"})
     assert "The text has changed since you opened this page" in reply.text
     assert await value(engine, "SELECT count(*) FROM visits") == 0
 
@@ -144,11 +156,11 @@ async def test_the_same_text_saved_again_asks_nobody_again(client, engine, campa
 
 async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(client, engine):
     campaign = await running(engine)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     await change_text(engine, campaign, CONSENT)
-    page = (await client.post(address, data=fields_of(page))).text
+    page = (await client.post(address, data=form_fields(page))).text
     assert step_of(page) == "consent"
-    assert fields_of(await sends(client, address, page, answer="yes"))["hit"]
+    assert form_fields(await send_form(client, address, page, answer="yes"))["hit"]
 
 
 async def test_made_up_annotators_agree_to_nothing(engine, campaign):
@@ -188,8 +200,8 @@ async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_st
 
 
 async def test_the_export_of_visits_tells_who_agreed_to_which_text_and_when(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    await sends(client, address, page, answer="yes")
+    page, address = await open_campaign_link(client, campaign)
+    await send_form(client, address, page, answer="yes")
     file = await open_export(engine, campaign.slug, "visits")
     (row,) = csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks])))
     told = {name: row[name] for name in ("name", "platform", "step", "version", "outcome", "sha256")}

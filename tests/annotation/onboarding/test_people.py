@@ -6,10 +6,10 @@ import io
 import pytest
 
 from app.annotation.onboarding import personal_links
-from tests.annotation.hits.campaigns import NOW, execute, fields_of, running, value, values
-from tests.annotation.onboarding.visits import sends
+from tests.annotation.hits.campaigns import NOW, execute, form_fields, running, value, values
+from tests.annotation.onboarding.visits import send_form
 from tests.api.conftest import API, program  # noqa: F401  (a fixture)
-from tests.campaigns.drafts import VERBS, draft, import_items
+from tests.campaigns.drafts import VERBS, create_draft, import_items
 
 ADMIN = "/admin/campaigns/{slug}/people"
 
@@ -45,7 +45,7 @@ async def test_whoever_is_on_the_list_keeps_their_link(engine, campaign):
 
 async def test_another_device_is_the_same_annotator_with_the_same_set(client, engine, campaign):
     (link,) = await links_of(engine, campaign, "Ann")
-    hits = {fields_of((await client.get(link)).text)["hit"] for _ in range(3)}
+    hits = {form_fields((await client.get(link)).text)["hit"] for _ in range(3)}
     assert len(hits) == 1
     assert await values(engine, "SELECT platform, worker_id FROM annotators") == [("personal", "1")]
     assert await value(engine, "SELECT count(*) FROM hits") == 1
@@ -55,8 +55,8 @@ async def test_a_limit_is_neither_passed_nor_lost_over_devices(client, engine, c
     (link,) = await links_of(engine, campaign, "Ann")
     for _ in range(2):
         here, there = [(await client.get(link)).text for _ in range(2)]
-        assert fields_of(here)["hit"] == fields_of(there)["hit"]
-        replies = [await client.post(link, data=fields_of(page)) for page in (here, there)]
+        assert form_fields(here)["hit"] == form_fields(there)["hit"]
+        replies = [await client.post(link, data=form_fields(page)) for page in (here, there)]
         assert [reply.status_code for reply in replies] == [200, 200]
     assert "You have done all your sets" in (await client.get(link)).text
     assert await value(engine, "SELECT count(*) FROM responses") == 2
@@ -67,16 +67,17 @@ async def test_steps_are_passed_once_for_all_devices(client, engine):
     (link,) = await links_of(engine, campaign, "Ann")
     page = (await client.get(link)).text
     assert "Start" in page
-    assert fields_of(await sends(client, link, page))["hit"]
-    assert fields_of((await client.get(link)).text)["hit"]
+    assert form_fields(await send_form(client, link, page))["hit"]
+    assert form_fields((await client.get(link)).text)["hit"]
 
 
-@pytest.mark.parametrize("query", ["?person=nobody", "", "?person={link}", "?person=a&person=b"])
-async def test_a_link_that_is_not_on_the_list_lets_nobody_in(client, engine, campaign, query):
-    await links_of(engine, campaign, "Ann")
-    reply = await client.get(f"/personal/{campaign.link_key}{query}")
-    assert reply.status_code in (404, 422)
-    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+async def test_a_link_that_is_not_on_the_list_lets_nobody_in(client, engine, campaign, subtests):
+    for query in ("?person=nobody", "", "?person={link}", "?person=a&person=b"):
+        with subtests.test(query=query):
+            await links_of(engine, campaign, "Ann")
+            reply = await client.get(f"/personal/{campaign.link_key}{query}")
+            assert reply.status_code in (404, 422)
+            assert await value(engine, "SELECT count(*) FROM annotators") == 0
 
 
 async def test_a_link_opens_no_other_campaign(client, engine, campaign):
@@ -98,7 +99,7 @@ async def test_a_table_of_people_is_uploaded_and_comes_back_with_links_and_who_u
     assert (ann["opened_at"], ann["sets_answered"]) == ("", "0")
     link = ann["link"].removeprefix("http://easel.test")
     page = (await client.get(link)).text
-    await client.post(link, data=fields_of(page))
+    await client.post(link, data=form_fields(page))
     ann, _ = csv.DictReader(io.StringIO((await researcher.get(f"{address}.csv")).text))
     assert (bool(ann["opened_at"]), ann["sets_answered"]) == (True, "1")
     shown = (await researcher.get(address)).text
@@ -144,7 +145,7 @@ async def test_quotation_marks_that_may_be_text_are_asked_about(researcher, engi
 
 async def test_no_export_has_names_or_links(client, researcher, engine, campaign):
     (link,) = await links_of(engine, campaign, "Ann Smith")
-    await client.post(link, data=fields_of((await client.get(link)).text))
+    await client.post(link, data=form_fields((await client.get(link)).text))
     for what in ("responses.csv", "assignments.csv", "visits.csv", "settings.json"):
         text = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/{what}")).text
         assert "Ann Smith" not in text
@@ -162,7 +163,7 @@ async def test_programs_make_links_too(program, engine, campaign):  # noqa: F811
 
 
 async def test_a_draft_whose_link_is_closed_says_that_nobody_is_invited(engine, researcher):
-    campaign = await draft(engine, open_link=False)
+    campaign = await create_draft(engine, open_link=False)
     await import_items(engine, campaign, VERBS)
     page = f"/admin/campaigns/{campaign.slug}"
     to_do = '<span class="visually-hidden">To do: </span><a href="/admin/campaigns/verbs/people">'
@@ -178,7 +179,7 @@ async def test_a_draft_whose_link_is_closed_says_that_nobody_is_invited(engine, 
 
 
 async def test_an_open_link_needs_before_answers(engine, researcher):
-    campaign = await draft(engine)
+    campaign = await create_draft(engine)
     await import_items(engine, campaign, VERBS)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/launch/confirm")).text
     assert f"/admin/campaigns/{campaign.slug}/people" not in html

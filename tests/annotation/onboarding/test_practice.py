@@ -11,8 +11,8 @@ from app.annotation.onboarding.practice_sets import parse_practice_sets
 from app.campaigns import form_input
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from tests.annotation.hits.campaigns import execute, fields_of, running, value, values
-from tests.annotation.onboarding.visits import arrives, hidden, leases_of, sends, step_of
+from tests.annotation.hits.campaigns import execute, form_fields, running, value, values
+from tests.annotation.onboarding.visits import hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
 TABLE = """text,expected,tolerance,explanation
@@ -32,7 +32,7 @@ def settings_with(**settings):
 
 
 def answers(html, *scores):
-    """What the form of a set sends with these scores."""
+    """Return the fields that the form of a set sends with these scores."""
     assert 'class="answer practice"' in html
     fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html.partition('class="answer')[2]))
     return fields | {f"score-{item}": str(score) for item, score in enumerate(scores)}
@@ -40,7 +40,7 @@ def answers(html, *scores):
 
 async def answered(client, address, html, *scores):
     """The page after a set was answered."""
-    return await sends(client, address, html, **answers(html, *scores))
+    return await send_form(client, address, html, **answers(html, *scores))
 
 
 def test_a_table_makes_sets_as_large_as_a_hit_or_as_it_says():
@@ -71,49 +71,47 @@ def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
     assert all(item.expected[0] for item in one)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
+def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
+    for settings, words in (
         ({"training": "item,expected\na,1\nb,2\n"}, "lacks the column text"),
         ({"training": "text,gold\na,1\nb,2\n"}, "has gold, too"),
         ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is no possible score"),
         ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 item;"),
         ({"qualification": "text\na\nb\n"}, "no annotator could fail"),
         ({"training": "text,expected\n"}, "no items below its header"),
-    ],
-)
-def test_a_table_that_cannot_be_asked_is_refused_at_its_field(settings, words):
-    with pytest.raises(ValidationError, match=words) as refusal:
-        settings_with(**settings)
-    assert form_input.setting_errors(refusal.value).keys() == settings.keys()
+    ):
+        with subtests.test(settings=settings, words=words):
+            with pytest.raises(ValidationError, match=words) as refusal:
+                settings_with(**settings)
+            assert form_input.setting_errors(refusal.value).keys() == settings.keys()
 
 
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     assert "Training, set 1 of 2" in page
     page = await answered(client, address, page, 70, 90)
     assert "Not quite – take another look" in page
     assert "Expected: 0 to 20" in page
     assert "Yours: 70" in page
     assert "<em>rare</em>" in page
-    page = await sends(client, address, page, seen="1")
+    page = await send_form(client, address, page, seen="1")
     assert "Training, set 1 of 2" in page
-    page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
+    page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "Training, set 2 of 2" in page
     page = await answered(client, address, page, 20, 80)
     assert "Correct" in page
     assert await leases_of(engine) == 0
-    page = await sends(client, address, page, seen="1")
-    assert fields_of(page)["hit"]
+    page = await send_form(client, address, page, seen="1")
+    assert form_fields(page)["hit"]
 
 
 async def test_nothing_of_it_is_an_answer(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TABLE, qualification=TABLE)
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     page = await answered(client, address, page, 10, 90)
-    assert fields_of(page)["hit"]
+    assert form_fields(page)["hit"]
     assert await value(engine, "SELECT count(*) FROM responses") == 0
     assert await value(engine, "SELECT count(*) FROM hits") == 1
     assert await value(engine, "SELECT max(judgments) FROM posteriors") == 0
@@ -121,17 +119,17 @@ async def test_nothing_of_it_is_an_answer(client, engine):
 
 async def test_an_old_page_sent_again_counts_once(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     told = [await answered(client, address, page, 10, 90) for _ in range(3)]
     assert all("Correct" in one for one in told)
-    following = [await sends(client, address, told[0], seen="1") for _ in range(2)]
+    following = [await send_form(client, address, told[0], seen="1") for _ in range(2)]
     assert all("Training, set 2 of 2" in one for one in following)
     assert await value(engine, "SELECT count(*) FROM visits") == 2
 
 
 async def test_what_is_missing_is_said_and_what_was_entered_stays(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TABLE)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     reply = await client.post(address, data=answers(page, 37, ""))
     assert "Not all items have a score yet" in reply.text
     assert 'value="37"' in reply.text
@@ -142,7 +140,7 @@ async def test_what_is_missing_is_said_and_what_was_entered_stays(client, engine
 
 async def test_scripts_get_the_next_page_in_the_same_reply(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TABLE)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     reply = await client.post(address, data=answers(page, 10, 90), headers=FETCH)
     assert "Correct" in reply.text
     assert "<html" not in reply.text
@@ -151,9 +149,9 @@ async def test_scripts_get_the_next_page_in_the_same_reply(client, engine):
 async def test_an_order_is_expected_and_told_by_what_stands_where(client, engine):
     table = "text,expected\nworse,2\nbetter,1\n"
     campaign = await running(engine, design="pairwise", training=table)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     fields = answers(page) | {"preferred": "0"}
-    page = await sends(client, address, page, **fields)
+    page = await send_form(client, address, page, **fields)
     assert "Expected, the best first: right, left" in page
     assert "Yours: left, right" in page
 
@@ -161,7 +159,7 @@ async def test_an_order_is_expected_and_told_by_what_stands_where(client, engine
 async def test_a_label_is_expected(client, engine):
     table = "text,expected,explanation\nriver,yes,Water.\n"
     campaign = await running(engine, design="categories", training=table)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 1)
     assert "Yours: no" in page
     assert "Expected: yes" in page
@@ -169,25 +167,25 @@ async def test_a_label_is_expected(client, engine):
 
 async def test_who_is_good_enough_may_work(client, engine):
     campaign = await running(engine, items_per_hit=2, qualification=TWO_SETS, pass_percent=75)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     assert "A short test, set 1 of 2" in page
     page = await answered(client, address, page, 10, 90)
     assert "A short test, set 2 of 2" in page
-    assert fields_of(await answered(client, address, page, 20, 0))["hit"]
+    assert form_fields(await answered(client, address, page, 20, 0))["hit"]
     assert await values(engine, "SELECT outcome FROM visits ORDER BY version") == [("taken",), ("passed",)]
 
 
 async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client, engine):
     campaign = await running(engine, items_per_hit=2, qualification=TABLE, qualification_tries=2)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 10, 0)
     assert "1 of 2 were as expected. You can try again." in page
-    page = await sends(client, address, page, again="1")
+    page = await send_form(client, address, page, again="1")
     page = await answered(client, address, page, 10, 0)
     assert "Thank you for trying" in page
     assert "Please return the task on Prolific" in page
-    assert hidden(page) == {}
-    later, _ = await arrives(client, campaign, SESSION_ID="s2")
+    assert hidden_fields(page) == {}
+    later, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert "Thank you for trying" in later
     assert await leases_of(engine) == 0
     assert await values(engine, "SELECT outcome FROM visits ORDER BY version") == [
@@ -197,29 +195,29 @@ async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client,
 
 async def test_a_test_that_is_over_cannot_be_tried_by_an_old_page(client, engine):
     campaign = await running(engine, items_per_hit=2, qualification=TABLE)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     failed = await answered(client, address, page, 10, 0)
     assert "Thank you for trying" in failed
     assert "Thank you for trying" in await answered(client, address, page, 10, 90)
-    token = hidden(page.replace('class="answer practice"', 'class="step"'))["token"]
+    token = hidden_fields(page.replace('class="answer practice"', 'class="step"'))["token"]
     await client.post(address, data={"token": token, "step": "qualification", "hit": "1", "again": "1"})
     assert await value(engine, "SELECT count(*) FROM visits") == 1
 
 
 async def test_learning_comes_before_being_tested_and_both_after_consent(client, engine):
     campaign = await running(engine, items_per_hit=2, consent="We keep it.", training=TABLE, qualification=TABLE)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     seen = [step_of(page)]
-    page = await sends(client, address, page, answer="yes")
+    page = await send_form(client, address, page, answer="yes")
     assert "Training" in page
-    page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
+    page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "A short test" in page
     assert seen == ["consent"]
 
 
 async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engine):
     campaign = await running(engine, items_per_hit=2, qualification=TABLE, return_screened_out="N0T")
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 10, 0)
     assert 'href="https://app.prolific.com/submissions/complete?cc=N0T"' in page
     assert "Return to Prolific" in page
@@ -247,7 +245,7 @@ async def rows_read(engine):
 
 
 async def pretend_tries(engine, rounds):
-    """What somebody leaves who answered the first set wrong so often, and went on each time."""
+    """Store the tries of an annotator who answered the first set wrong this often, and went on each time."""
     said = """CASE WHEN n % 2 = 0 THEN '{"seen": true}' ELSE '{"set": 0, "try": ' || (n + 1) / 2 || ',
               "values": [[70, 90]], "met": 1, "of": 2}' END"""
     statement = f"""
@@ -261,40 +259,40 @@ async def pretend_tries(engine, rounds):
 
 async def test_a_training_set_is_tried_a_hundred_times_and_then_it_ends_kindly(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     await pretend_tries(engine, 99)
-    page, _ = await arrives(client, campaign)
+    page, _ = await open_campaign_link(client, campaign)
     assert "Training, set 1 of 2" in page
-    token = hidden(page.replace('class="answer practice"', 'class="step"'))["token"]
+    token = hidden_fields(page.replace('class="answer practice"', 'class="step"'))["token"]
     page = await answered(client, address, page, 70, 90)
     assert "Thank you for trying" in page
     assert "Please return the task on Prolific" in page
-    assert hidden(page) == {}
+    assert hidden_fields(page) == {}
     stale = {"token": token, "step": "training", "hit": "199", "seen": "1"}
     reply = await client.post(address, data=stale, headers={"accept": "application/json"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "training_over")
     assert await value(engine, "SELECT count(*) FROM visits") == 199
-    assert "Thank you for trying" in (await arrives(client, campaign, SESSION_ID="s2"))[0]
+    assert "Thank you for trying" in (await open_campaign_link(client, campaign, SESSION_ID="s2"))[0]
     assert await leases_of(engine) == 0
 
 
 async def test_the_hundredth_try_may_be_right(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     await pretend_tries(engine, 99)
-    page = await answered(client, address, (await arrives(client, campaign))[0], 10, 90)
-    page = await sends(client, address, page, seen="1")
+    page = await answered(client, address, (await open_campaign_link(client, campaign))[0], 10, 90)
+    page = await send_form(client, address, page, seen="1")
     assert "Training, set 2 of 2" in page
-    page = await sends(client, address, await answered(client, address, page, 90, 10), seen="1")
+    page = await send_form(client, address, await answered(client, address, page, 90, 10), seen="1")
     assert "Training, set 2 of 2" in page  # its tries are counted from the first on
 
 
 async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
-    page, address = await arrives(client, campaign)
-    await sends(client, address, await answered(client, address, page, 70, 90), seen="1")
+    page, address = await open_campaign_link(client, campaign)
+    await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     read = []
     for rounds in (40, 400, 4000):
         await execute(engine, "DELETE FROM visits WHERE version > 2")
@@ -305,14 +303,14 @@ async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
 
 async def test_tries_from_before_they_were_counted_go_on(client, engine):
     campaign = await running(engine, items_per_hit=2, training=TWO_SETS, qualification=TABLE, qualification_tries=2)
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 70, 90)
     await execute(engine, "UPDATE visits SET said = said - 'try'")
-    page = await sends(client, address, page, seen="1")
-    page = await sends(client, address, await answered(client, address, page, 10, 90), seen="1")
+    page = await send_form(client, address, page, seen="1")
+    page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "Training, set 2 of 2" in page
-    page = await sends(client, address, await answered(client, address, page, 20, 80), seen="1")
+    page = await send_form(client, address, await answered(client, address, page, 20, 80), seen="1")
     page = await answered(client, address, page, 10, 0)
     await execute(engine, "UPDATE visits SET said = said - 'try'")
-    page = await sends(client, address, page, again="1")
+    page = await send_form(client, address, page, again="1")
     assert "Thank you for trying" in await answered(client, address, page, 10, 0)

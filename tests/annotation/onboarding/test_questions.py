@@ -15,8 +15,8 @@ from app.annotation.platforms.easel_results import check_easel_columns
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export
-from tests.annotation.hits.campaigns import fields_of, running, values
-from tests.annotation.onboarding.visits import arrives, leases_of, sends, step_of
+from tests.annotation.hits.campaigns import form_fields, running, values
+from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
 LINES = ["language: What is your native language? | English | German | another", "job?: What do you do?"]
 
@@ -43,20 +43,17 @@ def test_a_question_is_a_line(line, question):
     assert parse_question_line(line) == question
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
+def test_what_is_no_question_is_refused_with_the_reason(subtests):
+    for lines, words in (
         (["How old are you?"], "needs a name"),
         (["my age: How old?"], "needs a name"),
         (["age: How old? | 30"], "give 2 to 50 choices"),
         (["age: How old? | 30 |"], "give 2 to 50 choices"),
         (["age: How old? | 30 | 30"], "only once"),
         (["age: How old?", "Age: Really?"], "different name"),
-    ],
-)
-def test_what_is_no_question_is_refused_with_the_reason(lines, words):
-    with pytest.raises(ValidationError, match=words):
-        CampaignSettings(name="A", question="B?", questions=lines)
+    ):
+        with subtests.test(lines=lines, words=words), pytest.raises(ValidationError, match=words):
+            CampaignSettings(name="A", question="B?", questions=lines)
 
 
 def test_a_form_sends_them_as_lines():
@@ -66,24 +63,24 @@ def test_a_form_sends_them_as_lines():
 
 
 async def test_they_are_asked_before_the_first_hit_and_never_again(client, engine, campaign):
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     assert step_of(page) == "questions"
     assert await leases_of(engine) == 0
-    page = await sends(client, address, page, **{"question-language": "German", "question-job": " nurse "})
-    assert fields_of(page)["hit"]
-    page, _ = await arrives(client, campaign, SESSION_ID="s2")
-    assert fields_of(page)["hit"]
+    page = await send_form(client, address, page, **{"question-language": "German", "question-job": " nurse "})
+    assert form_fields(page)["hit"]
+    page, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
+    assert form_fields(page)["hit"]
     assert await values(engine, "SELECT said FROM visits") == [({"language": "German", "job": "nurse"},)]
 
 
 async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    page = await sends(client, address, page, **{"question-job": "nurse"})
+    page, address = await open_campaign_link(client, campaign)
+    page = await send_form(client, address, page, **{"question-job": "nurse"})
     assert "Please answer “What is your native language?” too" in page
     assert 'value="nurse"' in page
-    page = await sends(client, address, page, **{"question-language": "Klingon"})
+    page = await send_form(client, address, page, **{"question-language": "Klingon"})
     assert "must be one of English, German, another" in page
-    page = await sends(client, address, page, **{"question-language": "German", "question-job": "x" * 501})
+    page = await send_form(client, address, page, **{"question-language": "German", "question-job": "x" * 501})
     assert "must have 500 characters at most" in page
     assert await leases_of(engine) == 0
 
@@ -91,10 +88,10 @@ async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engin
 async def two_who_answer(client, engine, campaign):
     """One who speaks German and names a job, and one who speaks English and names none; both answer a HIT."""
     for person, said in (("p1", ("German", "=nurse")), ("p2", ("English", ""))):
-        page, address = await arrives(client, campaign, PROLIFIC_PID=person)
+        page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
         sent = dict(zip(("question-language", "question-job"), said, strict=True))
-        page = await sends(client, address, page, **sent)
-        assert (await client.post(address, data=fields_of(page))).status_code == 200
+        page = await send_form(client, address, page, **sent)
+        assert (await client.post(address, data=form_fields(page))).status_code == 200
 
 
 async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_there(client, engine, campaign):

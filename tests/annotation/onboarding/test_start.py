@@ -10,7 +10,7 @@ from app.annotation.onboarding import start_form
 from app.http import dependencies
 from tests.annotation.hits.campaigns import running, value
 from tests.annotation.platforms.test_doors import doors
-from tests.conftest import browser_of
+from tests.conftest import http_client
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_presses_at_the_same_time_begin_one_visit(app, client, engine, lin
     form = await form_of(client, link)
 
     async def press():
-        async with browser_of(app) as browser:
+        async with http_client(app) as browser:
             return await place_after(browser, link, form)
 
     assert len(set(await asyncio.gather(*(press() for _ in range(8))))) == 1
@@ -77,6 +77,9 @@ async def test_a_page_that_was_left_open_begins_the_visit_of_the_next_person(app
     assert await people(engine) == 2
 
 
-@pytest.mark.parametrize("start", ["", "a" * 32 + "\n", "A" * 32, "ann", "é" * 32])
-async def test_what_is_no_token_of_a_page_begins_a_visit_each_time(client, engine, link, start):
-    assert await place_after(client, link, {"start": start}) != await place_after(client, link, {"start": start})
+async def test_what_is_no_token_of_a_page_begins_a_visit_each_time(client, engine, link, subtests):
+    for start in ("", "a" * 32 + "\n", "A" * 32, "ann", "é" * 32):
+        with subtests.test(start=start):
+            assert await place_after(client, link, {"start": start}) != await place_after(
+                client, link, {"start": start}
+            )

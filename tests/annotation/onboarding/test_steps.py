@@ -34,18 +34,20 @@ def test_each_step_has_its_own_name_and_page():
         assert english_environment.get_template(f"visit/{step.name}.html").name
 
 
-@pytest.mark.parametrize(
-    ("platform", "steps"),
-    [("prolific", ["welcome", "consent", "questions"]), ("mturk", ["welcome", "consent", "questions"]),
-     ("link", ["consent", "questions"]),
-     ("api", ["consent"]), ("simulation", [])],
-)  # fmt: skip
-def test_who_comes_from_where_has_these_steps_in_this_order(platform, steps):
-    facts, seen = VisitHistory(1), []
-    while (name := named(ALL, platform, facts)) is not None:
-        seen.append(name)
-        facts = VisitHistory(1, results=[*facts.results, *passed(name)])
-    assert seen == steps
+def test_who_comes_from_where_has_these_steps_in_this_order(subtests):
+    for platform, expected in (
+        ("prolific", ["welcome", "consent", "questions"]),
+        ("mturk", ["welcome", "consent", "questions"]),
+        ("link", ["consent", "questions"]),
+        ("api", ["consent"]),
+        ("simulation", []),
+    ):
+        with subtests.test(platform=platform, expected=expected):
+            facts, seen = VisitHistory(1), []
+            while (name := named(ALL, platform, facts)) is not None:
+                seen.append(name)
+                facts = VisitHistory(1, results=[*facts.results, *passed(name)])
+            assert seen == expected
 
 
 def test_without_steps_nobody_is_asked_anything():
@@ -69,15 +71,17 @@ def test_who_says_no_may_still_say_yes():
     )
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [({"version": "1", "answer": "yes"}, "consent_changed"), ({"answer": "yes"}, "consent_changed"),
-     ({"version": "2"}, "consent_missing"), ({"version": "2", "answer": "perhaps"}, "consent_missing")],
-)  # fmt: skip
-def test_nobody_agrees_to_a_text_that_they_have_not_seen(sent, code):
-    with pytest.raises(Invalid) as refusal:
-        consent.parse_consent_form(sent, ALL, VisitHistory(2))
-    assert refusal.value.code == code
+def test_nobody_agrees_to_a_text_that_they_have_not_seen(subtests):
+    for sent, code in (
+        ({"version": "1", "answer": "yes"}, "consent_changed"),
+        ({"answer": "yes"}, "consent_changed"),
+        ({"version": "2"}, "consent_missing"),
+        ({"version": "2", "answer": "perhaps"}, "consent_missing"),
+    ):
+        with subtests.test(sent=sent, code=code):
+            with pytest.raises(Invalid) as refusal:
+                consent.parse_consent_form(sent, ALL, VisitHistory(2))
+            assert refusal.value.code == code
 
 
 def test_a_step_of_the_tests_is_asked_after_the_others_and_passed_once(monkeypatch):

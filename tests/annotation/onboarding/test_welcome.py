@@ -1,9 +1,9 @@
-"""What somebody from a platform sees before they begin: nothing is leased until they do."""
+"""The welcome page of annotators from a platform: nothing is leased until they begin."""
 
 import pytest
 
-from tests.annotation.hits.campaigns import execute, fields_of, running, value
-from tests.annotation.onboarding.visits import arrives, leases_of, sends, step_of
+from tests.annotation.hits.campaigns import execute, form_fields, running, value
+from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
 PREVIEW = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
 ACCEPTED = {"assignmentId": "A1", "hitId": "H1", "workerId": "W1"}
@@ -22,24 +22,24 @@ async def campaign(engine):
 
 
 async def test_who_comes_from_prolific_is_told_what_it_is_and_pays_with_an_example(client, engine, campaign):
-    page, address = await arrives(client, campaign)
+    page, address = await open_campaign_link(client, campaign)
     assert step_of(page) == "welcome"
     for words in ("How frequent?", "about 2 min a set", "$0.35 per HIT", "<em>all</em>", "verb 0"):
         assert words in page
     assert await leases_of(engine) == 0
-    assert fields_of(await sends(client, address, page))["hit"]
+    assert form_fields(await send_form(client, address, page))["hit"]
 
 
 async def test_nobody_is_welcomed_twice_also_in_another_session(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    hit = fields_of(await sends(client, address, page))["hit"]
-    page, _ = await arrives(client, campaign, SESSION_ID="s2")
-    assert fields_of(page)["hit"] == hit
+    page, address = await open_campaign_link(client, campaign)
+    hit = form_fields(await send_form(client, address, page))["hit"]
+    page, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
+    assert form_fields(page)["hit"] == hit
 
 
 async def test_start_pressed_twice_or_after_back_leases_one_hit(client, engine, campaign):
-    page, address = await arrives(client, campaign)
-    hits = {fields_of(await sends(client, address, page))["hit"] for _ in range(3)}
+    page, address = await open_campaign_link(client, campaign)
+    hits = {form_fields(await send_form(client, address, page))["hit"] for _ in range(3)}
     assert len(hits) == 1
     assert await leases_of(engine) == 1
 
@@ -60,11 +60,11 @@ async def test_by_link_the_first_page_is_the_welcome_and_shows_an_example(client
     page = (await client.get(f"/link/{campaign.link_key}")).text
     assert "What a set looks like" in page
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
-    assert fields_of((await client.get(address)).text)["hit"]
+    assert form_fields((await client.get(address)).text)["hit"]
     assert await value(engine, "SELECT count(*) FROM visits") == 0
 
 
 async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaign):
-    _, address = await arrives(client, campaign)
+    _, address = await open_campaign_link(client, campaign)
     await execute(engine, "UPDATE campaigns SET status = 'paused'")
     assert "The researcher has paused this task" in (await client.get(address)).text

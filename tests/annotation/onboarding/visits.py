@@ -1,4 +1,4 @@
-"""What somebody does before the work, over HTTP."""
+"""Steps that an annotator takes before the work, over HTTP."""
 
 import re
 
@@ -8,7 +8,7 @@ CONSENT = "We keep **your answers** and no name."
 SESSION = {"PROLIFIC_PID": "p1", "STUDY_ID": "study", "SESSION_ID": "s1"}
 
 
-def hidden(html):
+def hidden_fields(html):
     """The hidden fields of the form of a step."""
     form = html.partition('class="step"')[2].partition("</form>")[0]
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
@@ -16,18 +16,18 @@ def hidden(html):
 
 def step_of(html):
     """Which step a page shows; None where it shows none."""
-    return hidden(html).get("step")
+    return hidden_fields(html).get("step")
 
 
-async def arrives(client, campaign, **more):
+async def open_campaign_link(client, campaign, **more):
     """The page that somebody from Prolific sees, and its address."""
     address = f"/prolific/{campaign.link_key}?" + "&".join(f"{k}={v}" for k, v in (SESSION | more).items())
     return (await client.get(address)).text, address
 
 
-async def sends(client, address, html, **fields):
+async def send_form(client, address, html, **fields):
     """The page after a step's form was sent."""
-    reply = await client.post(address, data=hidden(html) | fields)
+    reply = await client.post(address, data=hidden_fields(html) | fields)
     if reply.status_code == 303:
         reply = await client.get(reply.headers["location"])
     assert reply.status_code == 200, reply.text

@@ -17,8 +17,8 @@ from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyVisits
 from app.http.dependencies import client_network
 from app.settings import Settings
-from tests.annotation.hits.campaigns import NOW, annotator, expire, running, value, values
-from tests.conftest import browser_of
+from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, running, value, values
+from tests.conftest import http_client
 
 KEY = "k" * 32
 CLASS = 40
@@ -169,19 +169,17 @@ async def test_no_address_is_kept_and_what_counts_nothing_any_more_is_swept_out(
     assert await value(engine, "SELECT count(*) FROM visit_allowances WHERE address <> ''") == 1
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_one_line_to_the_internet_is_one_place(subtests):
+    for one, other, same in (
         ("2001:db8::1", "2001:db8::ffff:2", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
         ("192.0.2.1", "::ffff:192.0.2.1", True),
         ("192.0.2.1", "192.0.2.2", False),
         ("made up", "x" * 5000, True),
-    ],
-)
-def test_one_line_to_the_internet_is_one_place(one, other, same):
-    places = [client_network(Request({"type": "http", "client": (host, 1)})) for host in (one, other)]
-    assert (places[0] == places[1]) is same
+    ):
+        with subtests.test(one=one, other=other, same=same):
+            places = [client_network(Request({"type": "http", "client": (host, 1)})) for host in (one, other)]
+            assert (places[0] == places[1]) is same
 
 
 # HITs that nobody has touched
@@ -194,7 +192,7 @@ async def test_a_visitors_lease_is_short_until_the_first_touch(engine):
     assert await minutes_left(engine, hit) == 5
     await touch(engine, me, hit)
     assert await minutes_left(engine, hit) == 30
-    await expire(engine, hit, seconds_ago=-600)
+    await expire_leases(engine, hit, seconds_ago=-600)
     await touch(engine, me, hit)
     assert await minutes_left(engine, hit) == 10  # only the first one counts
 
@@ -209,7 +207,7 @@ async def test_whoever_reads_for_long_gets_the_whole_lease_at_the_first_touch_al
     visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
     me = await visit(engine, await running(engine), "me", visitor)
     hit = (await ask(engine, me, visitor)).hit
-    await expire(engine, hit)
+    await expire_leases(engine, hit)
     await touch(engine, me, hit)
     assert (await ask(engine, me, visitor)).hit.id == hit.id
     assert await minutes_left(engine, hit) == 30
@@ -220,7 +218,7 @@ async def test_a_late_touch_does_not_take_items_from_someone_else(engine):
     campaign = await running(engine, items=5, judgments_per_item=1)
     me, other = [await visit(engine, campaign, name, visitor) for name in ("me", "other")]
     hit = (await ask(engine, me, visitor)).hit
-    await expire(engine, hit)
+    await expire_leases(engine, hit)
     assert (await ask(engine, other, visitor)).hit
     await touch(engine, me, hit)
     assert (await ask(engine, me, visitor)).reason == "wait"
@@ -246,7 +244,7 @@ async def test_a_campaign_holds_a_limited_number_of_untouched_hits_which_go_back
     people = [await visit(engine, campaign, f"a{k}", visitor) for k, visitor in enumerate(visitors)]
     pairs = list(zip(people, visitors, strict=True))
     assert [(await ask(engine, *pair)).reason for pair in pairs] == [None, None, "crowded"]
-    await expire(engine)
+    await expire_leases(engine)
     assert (await ask(engine, *pairs[2])).hit
     assert (await ask(engine, *pairs[0])).hit
     assert (await ask(engine, *pairs[1])).reason == "crowded"  # an expired one is not renewed past the limit
@@ -259,7 +257,7 @@ async def test_a_class_behind_one_address_can_begin_together(app):
     campaign = await running(app.state.database, items=80)
 
     async def begin():
-        async with browser_of(app) as client:
+        async with http_client(app) as client:
             reply = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
             return reply.status_code, 'name="hit"' in reply.text
 

@@ -48,17 +48,19 @@ def test_a_missing_submit_address_falls_back_to_mturk():
     assert read("mturk", parameters).details["turkSubmitTo"] == "https://www.mturk.com"
 
 
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        "https://evil.example", "http://www.mturk.com", "https://www.mturk.com.evil.example",
-        "https://www.mturk.com@evil.example", "https://www.mturk.com/other", "javascript:alert(1)",
-    ],
-)  # fmt: skip
-def test_worker_ids_are_posted_to_no_other_host(elsewhere):
-    with pytest.raises(Invalid) as refusal:
-        read("mturk", MTURK | {"turkSubmitTo": elsewhere})
-    assert refusal.value.code == "submit_url_not_allowed"
+def test_worker_ids_are_posted_to_no_other_host(subtests):
+    for elsewhere in (
+        "https://evil.example",
+        "http://www.mturk.com",
+        "https://www.mturk.com.evil.example",
+        "https://www.mturk.com@evil.example",
+        "https://www.mturk.com/other",
+        "javascript:alert(1)",
+    ):
+        with subtests.test(elsewhere=elsewhere):
+            with pytest.raises(Invalid) as refusal:
+                read("mturk", MTURK | {"turkSubmitTo": elsewhere})
+            assert refusal.value.code == "submit_url_not_allowed"
 
 
 def test_the_operator_can_allow_another_origin():
@@ -86,24 +88,27 @@ def test_without_a_code_there_is_nowhere_to_return_to():
     assert PLATFORMS["link"].build_completion({}, NO_WAY, "completed") == Completion()
 
 
-@pytest.mark.parametrize("value", ["", "  ", "x" * 201, "a\x00b", "a\nb"])
-def test_an_unusable_prolific_id_is_refused(value):
-    assert refusal_of("prolific", PROLIFIC | {"PROLIFIC_PID": value}).code == "arrival_incomplete"
+def test_an_unusable_prolific_id_is_refused(subtests):
+    for value in ("", "  ", "x" * 201, "a\x00b", "a\nb"):
+        with subtests.test(value=value):
+            assert refusal_of("prolific", PROLIFIC | {"PROLIFIC_PID": value}).code == "arrival_incomplete"
 
 
-@pytest.mark.parametrize("name", PROLIFIC)
-@pytest.mark.parametrize("left", ["{{{{%{}%}}}}", "{{{{{}}}}}", "%{}%", "${{{}}}", "<{}>", "[{}]", "{}"])
-def test_a_placeholder_that_nobody_filled_in_is_nobody(name, left):
-    refusal = refusal_of("prolific", PROLIFIC | {name: left.format(name)})
-    assert (refusal.code, refusal.details["parameter"]) == ("arrival_placeholder", name)
+def test_a_placeholder_that_nobody_filled_in_is_nobody(subtests):
+    for left in ("{{{{%{}%}}}}", "{{{{{}}}}}", "%{}%", "${{{}}}", "<{}>", "[{}]", "{}"):
+        for name in PROLIFIC:
+            with subtests.test(left=left, name=name):
+                refusal = refusal_of("prolific", PROLIFIC | {name: left.format(name)})
+                assert (refusal.code, refusal.details["parameter"]) == ("arrival_placeholder", name)
 
 
-@pytest.mark.parametrize("name", PROLIFIC)
-@pytest.mark.parametrize("second", ["other", "", None])
-def test_a_parameter_given_twice_says_nothing_certain(name, second):
-    twice = [*PROLIFIC.items(), (name, PROLIFIC[name] if second is None else second)]
-    refusal = refusal_of("prolific", twice)
-    assert (refusal.code, refusal.details["parameter"]) == ("arrival_doubled", name)
+def test_a_parameter_given_twice_says_nothing_certain(subtests):
+    for second in ("other", "", None):
+        for name, value in PROLIFIC.items():
+            with subtests.test(second=second, name=name):
+                twice = [*PROLIFIC.items(), (name, value if second is None else second)]
+                refusal = refusal_of("prolific", twice)
+                assert (refusal.code, refusal.details["parameter"]) == ("arrival_doubled", name)
 
 
 def test_parameters_of_others_may_be_there_in_any_number():

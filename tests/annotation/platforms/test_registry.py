@@ -1,4 +1,4 @@
-"""What holds for every platform, so also for the next one."""
+"""Promises of every platform, so also of the next one."""
 
 import re
 from urllib.parse import parse_qsl
@@ -98,10 +98,11 @@ def test_people_return_to_an_address_to_which_the_page_may_lead(platform):
         assert str(completion.url).startswith(platform.form_origins(SETTINGS))
 
 
-@pytest.mark.parametrize("name", RETURN_SETTING_NAMES)
-def test_ways_back_are_optional_and_a_launch_leaves_them_open(name):
-    assert CampaignSettings.model_fields[name].default is None
-    assert name in SETTINGS_EDITABLE_AFTER_LAUNCH
+def test_ways_back_are_optional_and_a_launch_leaves_them_open(subtests):
+    for name in RETURN_SETTING_NAMES:
+        with subtests.test(name=name):
+            assert CampaignSettings.model_fields[name].default is None
+            assert name in SETTINGS_EDITABLE_AFTER_LAUNCH
 
 
 @ALL

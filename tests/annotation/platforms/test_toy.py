@@ -3,11 +3,14 @@
 import os
 
 import httpx
+import pytest
 
 from app.annotation.platforms.registry import PLATFORMS
-from tests.annotation.hits.campaigns import fields_of, running, values
+from tests.annotation.hits.campaigns import form_fields, running, values
 from tests.annotation.platforms.toy import TOY
 from tests.servers import serving
+
+pytestmark = pytest.mark.slow
 
 
 async def test_its_visitors_arrive_answer_and_return(engine, database_url, tmp_path):
@@ -19,7 +22,7 @@ async def test_its_visitors_arrive_answer_and_return(engine, database_url, tmp_p
             lost = await visitor.get(address)
             assert (lost.status_code, "Please go back to the toy shop." in lost.text) == (422, True)
             arrived = await visitor.get(address, params={"player": "ann", "round": "1"})
-            answered = await visitor.post(address, data=fields_of(arrived.text))
+            answered = await visitor.post(address, data=form_fields(arrived.text))
             assert '<a class="button primary" data-complete href="https://toys.example/bear-of-ann">' in answered.text
             assert "Back to the toys" in answered.text
             again = await visitor.get(address, params={"player": "ann", "round": "1"})
