@@ -97,7 +97,7 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     monkeypatch.setattr(law_storage, "load_item_tails", noted)
     responses = answers(140, items=FEW, size=2)
     await folded(engine, campaign, responses, at_once)
-    beliefs = in_memory(campaign, responses, items=FEW, law_state=kept)
+    beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
     assert await posteriors(engine) == beliefs.state.T.tolist()
     assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
     if at_once == 1:
