@@ -12,7 +12,7 @@ from app.campaigns.form_input import field_of_joint_error, setting_error_message
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
-from app.designs.criteria import Criterion
+from app.designs.criteria_settings import CriterionSettings
 from app.designs.field_flags import is_private_field
 from app.designs.registry import DESIGNS
 from app.errors import MAX_NAMES_LISTED, Invalid, pluralize, shorten_echo
@@ -201,7 +201,7 @@ def setting_names_in_file(design_name: str) -> list[str]:
     """Return every name that a file of this design can have, with dots."""
     parts: dict[str, Iterable[str]] = {"about": About.model_fields, "items": ItemsOfFile.model_fields}
     parts |= {DESIGN_SETTINGS_SETTING: DESIGNS[design_name].model_fields} if design_name in DESIGNS else {}
-    parts[CRITERIA_SETTING] = Criterion.__annotations__
+    parts[CRITERIA_SETTING] = CriterionSettings.__annotations__
     return [*CampaignFile.model_fields, *(f"{name}.{own}" for name, part in parts.items() for own in part)]
 
 

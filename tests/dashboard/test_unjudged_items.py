@@ -43,7 +43,7 @@ async def test_of_an_item_who_judged_it_and_who_could_not(engine):
         await answer(engine, me, hit, [0] * k)
     async with open_snapshot(engine) as connection:
         answers, unable = await load_item_answers(connection, campaign.criteria[0], 0)
-        others, nobody = await load_item_answers(connection, campaign, 1)
+        others, nobody = await load_item_answers(connection, campaign.criteria[0], 1)
     assert ([one.annotator for one in answers], [one.annotator for one in unable]) == (["A1"], ["A2"])
     assert [one.reason for one in unable] == [BROKEN]
     assert {one.value for one in others} <= {1.0, 2.0, 3.0}

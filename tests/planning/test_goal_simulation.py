@@ -1,10 +1,12 @@
 """Forecasts of what a goal costs, beside what campaigns then needed."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from app.campaigns.summaries import CampaignWithProgress
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.ground.inestimable import Inestimable
@@ -32,7 +34,7 @@ GOALS = {"best": "best", "threshold": "threshold", "intervals": "scores", "halve
 
 def campaign(goal: str, **changed: Any) -> Any:
     settings = {"goal": goal, "best_items": 4, "threshold": 50, "goal_percent": 95, "goal_within": 8, "goal_width": 8}
-    asked = {"rule": GOALS[goal], "judgments_per_item": 10, "items_per_hit": 5, "always_shown": [], "fewest_items": 1}
+    asked = {"rule": GOALS[goal], "items_per_hit": 5, "always_shown": [], "fewest_items": 1}
     more = {
         "when_reached": "tell",
         "goal_correlation": 0.9,
@@ -42,7 +44,8 @@ def campaign(goal: str, **changed: Any) -> Any:
         "repeat_items": True,
         "hits_per_annotator": None,
     }
-    return unsaved(**(settings | asked | more | changed))
+    judgments = {"judgments_per_item": changed.pop("judgments_per_item", 10)}  # more than a campaign may ask for
+    return replace(unsaved(**(settings | asked | more | changed)), **judgments)
 
 
 def run_campaign(mine, known, seed):
@@ -154,7 +157,10 @@ def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
     ],
 )
 def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simulated):
-    assert sample_size(campaign(goal, best_items=best, item_count=items)) == simulated
+    columns = campaign(goal, best_items=best).to_columns()
+    columns |= dict.fromkeys(("experiment", "arm", "experiment_key"))
+    columns |= {"item_count": items, "judgments_taken": 0, "judgments_wanted": 0}
+    assert sample_size(CampaignWithProgress.from_columns(columns)) == simulated
 
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
