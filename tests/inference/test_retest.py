@@ -82,7 +82,7 @@ def test_kappa_of_one_label_throughout_is_undefined_and_says_so():
     assert fit.same[0] == 1
     assert np.isnan(fit.kappa[0])
     assert fit.kappa[2] == 0
-    assert "1 of 2 annotators asked again gave one" in fit.notes[-1]
+    assert "1 of 2 annotators who were asked again gave the same label throughout" in fit.notes[-1]
 
 
 def test_a_pair_is_the_same_whichever_item_is_shown_first():

@@ -109,7 +109,7 @@ class ColumnSchema(BaseModel):
 MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be most items of a campaign
 NOTE_CODES = (
     "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
-    "`confidence_too_high`, `counted_as_typical`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
+    "`confidence_too_high`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
     "`draws_without_figure`, "
     "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_a_pair`, "
     "`few_items_shared`, `fewer_than_three_labels`, "
