@@ -226,7 +226,7 @@ def environment_variable_name(field: str) -> str:
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
 
 
-def easel_command_line() -> str:
+def easel_command_to_type() -> str:
     """Return the command to type for `easel` on this machine: neither `make setup` nor `uvx` puts it on the PATH."""
     if shutil.which("easel"):
         return "easel"

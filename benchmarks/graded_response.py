@@ -25,7 +25,7 @@ from app.experiments.comparison_file import ComparisonFile
 from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
-    graded_response_columns,
+    baseline_comparison_columns,
     score_expected_wins,
     score_trueskill,
 )
@@ -55,11 +55,11 @@ def load(path: Path) -> ComparisonFile:
 
 
 def graded_live(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return graded_response_online.fit(*graded_response_columns(judged, baseline), n_items=systems).score
+    return graded_response_online.fit(*baseline_comparison_columns(judged, baseline), n_items=systems).score
 
 
 def staged(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return two_stage.fit(*graded_response_columns(judged, baseline), n_items=systems).score
+    return two_stage.fit(*baseline_comparison_columns(judged, baseline), n_items=systems).score
 
 
 METHODS = judged_pairs.SCORING_METHODS | {

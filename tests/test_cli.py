@@ -23,7 +23,7 @@ from app.cli.campaigns import show_import_progress
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.server import serve
-from app.settings import Settings, easel_command_line
+from app.settings import Settings, easel_command_to_type
 from tests.database.test_embedded import run_sql, wait_until
 from tests.media.files import png, table, zipped
 
@@ -296,7 +296,7 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     assert needed.startswith("About ")
     assert "HIT" in needed
     assert supposed.startswith("Assumes 200 annotators;")
-    assert "This is for 30 annotators in all." in easel("plan", running, "--runs", 2, "--annotators", 30).output
+    assert "Planned for 30 annotators." in easel("plan", running, "--runs", 2, "--annotators", 30).output
     assert easel("plan", running, "--annotators", 0).exit_code == 2
     assert easel("plan", running, "--like", "nobody").exit_code == 1
 
@@ -470,7 +470,7 @@ def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeyp
 @pytest.mark.own_database
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     run_sql(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-    assert f"Run `{easel_command_line()} migrate` first" in easel("campaign", "list").stderr
+    assert f"Run `{easel_command_to_type()} migrate` first" in easel("campaign", "list").stderr
     assert easel("migrate").output == "The database has the newest schema.\n"
     assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
 

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.account_tables import login_failures
 from app.errors import TooManyAttempts
-from app.settings import easel_command_line
+from app.settings import easel_command_to_type
 
 FAILURE_WINDOW_MINUTES = 60
 FREE_FAILURES_PER_NAME = 5  # also per known browser
@@ -79,7 +79,7 @@ def too_many_attempts_error(seconds: int) -> TooManyAttempts:
     delay_text = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
     return TooManyAttempts(
         f"There were too many attempts to log in. Try again in {delay_text}, "
-        f"or make a login link on the server with `{easel_command_line()} login`.",
+        f"or make a login link on the server with `{easel_command_to_type()} login`.",
         retry_after_seconds=seconds,
     )
 

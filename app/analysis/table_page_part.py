@@ -24,7 +24,7 @@ from app.analysis.view import (
     finite_number,
     format_interval,
     format_table_cell,
-    select_table_page,
+    table_page_for_view,
 )
 from app.errors import Conflict
 from app.http.paging import Page
@@ -186,7 +186,7 @@ async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: 
 
 
 def compose_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
-    page = select_table_page(table, view)
+    page = table_page_for_view(table, view)
     dot_plot = dot_plot_of_table(method.dot_plot, table)
     counts_by_column = constant_counts(table)
     omitted_columns = (

@@ -88,7 +88,7 @@ def cut_table_page(
     return replace(page, rows=[make_row(int(i)) for i in order[page.offset : page.last_place]])
 
 
-def select_table_page(table: ResultTable, view: AnalysisView) -> Page[Any]:
+def table_page_for_view(table: ResultTable, view: AnalysisView) -> Page[Any]:
     """Return a table's rows as the view asks; without a column to sort by, in their own order."""
     order = [i for i, row in enumerate(table.rows) if has_text_in_row(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)

@@ -23,13 +23,13 @@ from app.cli.interrupts import STOPPED_TEXT
 from app.cli.run_command import (
     current_utc_time,
     format_value_for_people,
+    given_or_likely_server_url,
     json_option,
     output_option,
     print_json,
     progress_bar,
     run_in_transaction,
     run_with_engine,
-    server_base_address,
     write_chunks,
 )
 from app.cli.settings_options import READABLE_FILE, add_settings_options, merge_settings_sources, parse_setting_options
@@ -188,7 +188,7 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
 def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign: state, settings and links for annotators; links of an experiment's arm lead to a random arm."""
     row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
-    addresses = platform_links(*link_base(server_base_address(), row.link_key, row.experiment_key))
+    addresses = platform_links(*link_base(given_or_likely_server_url(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of_campaign(row).model_dump()
     if as_json:
         print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
@@ -363,7 +363,7 @@ def launch(slug: str, *, yes: bool) -> None:
         return row, await experiment_arms.find_campaign_arm(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
-    link = public_link(*experiment_arms.annotator_link_base(server_base_address(), row, arm))
+    link = public_link(*experiment_arms.annotator_link_base(given_or_likely_server_url(), row, arm))
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(

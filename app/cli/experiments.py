@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
 from app.annotation.platforms.registry import public_link
-from app.cli.run_command import current_utc_time, run_in_transaction, run_with_engine, server_base_address
+from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
 from app.experiments import (
@@ -126,8 +126,8 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
     )
     click.echo(f"The experiment {experiment_row.name} has these arms:")
     for arm, row in experiment_row.campaigns.items():
-        click.echo(f"  {arm:5} {server_base_address()}/admin/campaigns/{row.slug} ({row.status})")
-    annotator_link = public_link(server_base_address() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key)
+        click.echo(f"  {arm:5} {given_or_likely_server_url()}/admin/campaigns/{row.slug} ({row.status})")
+    annotator_link = public_link(given_or_likely_server_url() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key)
     click.echo(f"Annotators: {annotator_link} (while Easel is running)")
     click.echo(f"When they have answered: easel experiment compare {experiment_row.name} --out FOLDER")
 

@@ -19,7 +19,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.replay import Verification
 from app.record.replay import verify_by_replay as verify_posteriors
 from app.record.revisions import replay_posteriors
-from app.settings import easel_command_line
+from app.settings import easel_command_to_type
 from app.text.table_formats import ExportFormat
 
 classes_option = click.option(
@@ -66,7 +66,7 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
             "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
-            f"No answer is missing. `{easel_command_line()} verify {slug} --replay` stores them again. "
+            f"No answer is missing. `{easel_command_to_type()} verify {slug} --replay` stores them again. "
             "(verify_rounding)"
         )
     if not result.is_clean:

@@ -5,7 +5,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import invitations, members, users
 from app.accounts.roles import MEMBER, NEEDS_BY_CAMPAIGN_ROLE, ROLES, VIEWER
-from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, server_base_address
+from app.cli.run_command import (
+    current_utc_time,
+    given_or_likely_server_url,
+    json_option,
+    print_json,
+    run_in_transaction,
+)
 from app.cli.text_table import format_text_table, terminal_width
 from app.errors import NotFound, shorten_echo
 from app.record.campaign import load_campaign_by_slug
@@ -54,7 +60,7 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
             connection, campaign, chosen, words, inviter_id=None, now=current_utc_time()
         )
 
-    click.echo(f"{server_base_address(url)}{invitations.invitation_path(run_in_transaction(work))}")
+    click.echo(f"{given_or_likely_server_url(url)}{invitations.invitation_path(run_in_transaction(work))}")
 
 
 @people.command()

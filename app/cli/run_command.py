@@ -124,7 +124,7 @@ def format_value_for_people(value: Any) -> str:
     return value.isoformat(" ", "seconds") if isinstance(value, datetime) else str(value).replace("\n", "\n  ")
 
 
-def server_base_address(url: str | None = None) -> str:
+def given_or_likely_server_url(url: str | None = None) -> str:
     """Return the given address, else the address of the server."""
     from app.server import serve  # it takes a second to import, and most commands need no address
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.accounts.login import create_one_time_login, one_time_login_path
-from app.cli.run_command import current_utc_time, run_in_transaction, server_base_address
+from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server
 from app.server.serve import may_server_be_running, run_server
@@ -47,6 +47,6 @@ def login(url: str | None) -> None:
     """Print a fresh login link for researchers; it works once."""
     is_served = may_server_be_running(read_settings())
     token = run_in_transaction(partial(create_one_time_login, now=current_utc_time()))
-    click.echo(server_base_address(url) + one_time_login_path(token))
+    click.echo(given_or_likely_server_url(url) + one_time_login_path(token))
     if not is_served:
         click.echo("No Easel is running on this data folder; start it with `make run`.", err=True)

@@ -49,7 +49,7 @@ class Heatmap:
         return math.ceil(float(self.quality.max()) * 4) / 4
 
     @property
-    def grouped(self) -> bool:
+    def has_grouped_rows(self) -> bool:
         """True if a row stands for several items."""
         return len(self.order) > len(self.starts)
 
@@ -86,7 +86,7 @@ def group_means(values: Array, starts: RowNumbers) -> Array:
 
 def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
     """Return the label of each row: the name of its item (`names` by number), or the ranks of its group from below."""
-    if not picture.grouped:
+    if not picture.has_grouped_rows:
         return [names[number] for number in picture.order]
     ends = np.append(picture.starts[1:], len(picture.order))
     return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]

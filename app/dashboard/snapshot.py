@@ -107,14 +107,14 @@ class CampaignSnapshot:
 
     @property
     def judgments_left(self) -> int:
-        return int(np.maximum(self.wanted_per_item - self.drawn_judgments, 0).sum())
+        return int(np.maximum(self.wanted_judgments_by_item - self.drawn_judgments, 0).sum())
 
     @property
     def judgments_wanted(self) -> int:
-        return int(self.wanted_per_item.sum())
+        return int(self.wanted_judgments_by_item.sum())
 
     @cached_property
-    def wanted_per_item(self) -> Counts:
+    def wanted_judgments_by_item(self) -> Counts:
         """Judgments wanted of each drawn item; for items that left the pool or are settled, the judgments that they
         have.
         """

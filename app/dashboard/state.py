@@ -168,7 +168,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
 def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
     return {
         "labels": row_labels(heatmap, item_names),
-        "grouped": heatmap.grouped,
+        "grouped": heatmap.has_grouped_rows,
         "top": heatmap.colour_scale_end,
         "cells": base64.b64encode(heatmap.colour_levels.tobytes()).decode(),
     }
@@ -383,7 +383,7 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
 def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
     """Typical interval after so many responses, in the unit of means, without points that the unit cannot express."""
     unit = snapshot.criterion.design.unit
-    known = ((answers, unit.spread_value(places)) for answers, places in snapshot.precision.interval_points())
+    known = ((answers, unit.spread_as_shown(places)) for answers, places in snapshot.precision.interval_points())
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.session import SERVING_LIMITS, create_engine
 from app.errors import StartupProblem, shorten_echo
-from app.settings import easel_command_line, project_folder
+from app.settings import easel_command_to_type, project_folder
 
 if TYPE_CHECKING:
     from alembic.config import Config  # it takes long to import, and as a rule there is nothing to migrate
@@ -101,6 +101,6 @@ def require_newest_schema(revision: str | None) -> None:
     if revision != newest_schema_revision():
         raise StartupProblem(
             f"The schema of the database is at revision {revision or 'none'}, and this Easel needs "
-            f"{newest_schema_revision()}. Run `{easel_command_line()} migrate` first.",
+            f"{newest_schema_revision()}. Run `{easel_command_to_type()} migrate` first.",
             code="schema_not_migrated",
         )

@@ -13,7 +13,7 @@ from app.database import embedded
 from app.database.migrate import require_newest_schema, schema_revision_on_connection, upgrade_schema
 from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of
 from app.errors import StartupProblem
-from app.settings import Settings, easel_command_line
+from app.settings import Settings, easel_command_to_type
 from app.text.postgres_address import parse_postgres_address
 
 INSPECT_DATABASE = text("""
@@ -76,7 +76,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
         database = asyncio.run(inspect_database(settings.database_url))
         if not database.has_tables:
             raise StartupProblem(
-                f"This database has no tables of Easel yet. Run `{easel_command_line()} migrate` first."
+                f"This database has no tables of Easel yet. Run `{easel_command_to_type()} migrate` first."
             )
         require_newest_schema(database.revision)
         yield settings.database_url

@@ -428,7 +428,7 @@ LANGUAGE_ATTRIBUTE = re.compile(r"""(?<![\w-])(dir|lang)\s*=\s*["']?([a-z][a-z0-
 MAX_FORMAT_VARIANTS = 50  # with different attributes
 
 
-def limit_formatting_tags(html: str) -> str:
+def limit_formatting_attributes(html: str) -> str:
     """Return HTML whose formatting elements have only a direction and a language, in few combinations.
 
     A thousand such elements that are never closed would otherwise become a million.
@@ -459,7 +459,7 @@ def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
         return value
 
     clean = nh3.clean(
-        limit_formatting_tags(html),
+        limit_formatting_attributes(html),
         tags=ALLOWED_TAGS,
         clean_content_tags=TAGS_REMOVED_WITH_CONTENT,
         attributes=ALLOWED_ATTRIBUTES,

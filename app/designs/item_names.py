@@ -63,11 +63,11 @@ def position_names_by_number(items: Iterable[int]) -> dict[str, str]:
 
 def uses_item_numbers(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
     """Return whether every field that names an item names one of these, by its number."""
-    references = {reference for name, value in fields.items() if (reference := item_reference(name, value))}
+    references = {reference for name, value in fields.items() if (reference := find_item_of_form_field(name, value))}
     return bool(references) and references <= names.keys()
 
 
-def item_reference(name: str, value: str) -> str | None:
+def find_item_of_form_field(name: str, value: str) -> str | None:
     """Return the name of the item in a field: the end of the field's name, or the value of a choice; None if there is
     none.
     """

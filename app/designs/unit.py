@@ -80,9 +80,9 @@ class Unit:
         """Return half the width of an interval as text; empty for the whole scale, which says nothing."""
         return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN_SPREAD
 
-    def spread_value(self, places: float) -> float | None:
+    def spread_as_shown(self, half_width: float) -> float | None:
         """Return half the width of an interval as a number, None where it says nothing."""
-        return places
+        return half_width
 
     @property
     def spread_axis_title(self) -> str:
@@ -129,17 +129,17 @@ class RatioUnit(Unit):
 
     def format_deviation(self, variance: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.spread_value(STEPS * math.sqrt(variance))
+        factor = self.spread_as_shown(STEPS * math.sqrt(variance))
         return "–" if factor is None else f"×/÷ {format_three_digits(factor)}"
 
     def format_spread(self, places: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.spread_value(places)
+        factor = self.spread_as_shown(places)
         return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_digits(factor)}"
 
-    def spread_value(self, places: float) -> float | None:
+    def spread_as_shown(self, half_width: float) -> float | None:
         """Return the factor from the middle to the upper end."""
-        return self.value_at_place(STEPS / 2 + places) if places < STEPS / 2 - 0.5 else None
+        return self.value_at_place(STEPS / 2 + half_width) if half_width < STEPS / 2 - 0.5 else None
 
     @property
     def spread_axis_title(self) -> str:

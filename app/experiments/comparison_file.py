@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid, join_names, shorten_echo
 from app.experiments.input_tables import read_table_columns
-from app.experiments.judged_pairs import JudgedPairs, graded_response_columns
+from app.experiments.judged_pairs import JudgedPairs, baseline_comparison_columns
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 from app.inference.preferences import bradley_terry
@@ -77,7 +77,7 @@ class ComparisonFile:
 
     def advice_for(self, system: int) -> BaselineAdvice:
         """Return advice on a system as the baseline, from all comparisons."""
-        return baseline_advice(graded_response_columns(self.pairs, system)[3])
+        return baseline_advice(baseline_comparison_columns(self.pairs, system)[3])
 
 
 class FileJudges:

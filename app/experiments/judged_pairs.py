@@ -60,7 +60,7 @@ class ScoringMethod(NamedTuple):
     uses_baseline_only: bool = False
 
 
-def graded_response_columns(pairs: JudgedPairs, baseline: int) -> tuple[Integers, Integers, Integers, Integers]:
+def baseline_comparison_columns(pairs: JudgedPairs, baseline: int) -> tuple[Integers, Integers, Integers, Integers]:
     """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
     rows, items, outcomes = select_baseline_judgments(baseline, pairs.first, pairs.second, pairs.outcome)
     return items, pairs.judge[rows], pairs.segment[rows], outcomes
@@ -68,7 +68,7 @@ def graded_response_columns(pairs: JudgedPairs, baseline: int) -> tuple[Integers
 
 def score_graded_response(pairs: JudgedPairs, baseline: int, systems: int) -> Array:
     """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
-    return graded_response.fit(*graded_response_columns(pairs, baseline), n_items=systems, with_errors=False).score
+    return graded_response.fit(*baseline_comparison_columns(pairs, baseline), n_items=systems, with_errors=False).score
 
 
 def score_hopkins_may(pairs: JudgedPairs, _baseline: int, systems: int) -> Array:

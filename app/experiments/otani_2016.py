@@ -23,7 +23,7 @@ from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
     agreement_with_truth,
-    graded_response_columns,
+    baseline_comparison_columns,
     score_graded_response,
 )
 from app.experiments.report import format_mean_with_band
@@ -210,7 +210,7 @@ class BaselineExperiment:
 
     def simulate_judging_against_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
-        advice = baseline_advice(graded_response_columns(pairs, baseline)[3])
+        advice = baseline_advice(baseline_comparison_columns(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
         return counts | agreement_with_truth(self.judging.truth, score, baseline)

@@ -156,7 +156,7 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
         command=command,
         words=[(word.name, f"word-senses-{word.name}.svg") for word in words],
         rows=[sense_word_row(word) for word in words],
-        starts=[start_comparison_row(word) for word in words],
+        starts=[compare_starts_of_word(word) for word in words],
         senses=range(1, MAX_SENSES + 1),
         accuracies=pad_sense_rows([row for word in words for row in accuracy_rows(word)]),
         agreements=[agreement_row(word) for word in words],
@@ -193,7 +193,7 @@ def sense_word_row(word: SenseWord) -> list[str]:
     ]
 
 
-def start_comparison_row(word: SenseWord) -> list[str]:
+def compare_starts_of_word(word: SenseWord) -> list[str]:
     """Return where the fit ends, by where it starts."""
     fits = word.fit_from_accuracy, word.fit_from_votes
     cells = [

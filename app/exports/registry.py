@@ -104,7 +104,7 @@ async def open_export(
     )
 
 
-async def open_settings(request: ExportRequest) -> Pieces:
+async def stream_settings(request: ExportRequest) -> Pieces:
     async def settings_pieces() -> Pieces:
         async with request.engine.connect() as connection:
             changes = await load_changes_since_launch(connection, request.campaign.id)
@@ -165,7 +165,7 @@ TABLE_EXPORTS: dict[str, Export] = {
 def registered_exports() -> dict[str, Export]:
     """Return all exports by name: tables, what the analysis declares, and the settings."""
     fitted_exports = {name: fitted_export(open_table) for name, open_table in fitted_export_openers().items()}
-    return TABLE_EXPORTS | fitted_exports | {"settings": Export(open_settings, only_format="json")}
+    return TABLE_EXPORTS | fitted_exports | {"settings": Export(stream_settings, only_format="json")}
 
 
 def export_names() -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from app.http.languages.catalogue import (
 )
 from app.http.languages.refusals import translate_refusal
 from app.http.languages.templates import translate_template_source
-from app.settings import easel_command_line, project_folder
+from app.settings import easel_command_to_type, project_folder
 from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
@@ -188,7 +188,7 @@ english_environment.filters |= {
 }
 english_environment.globals |= {
     "static_url": static_url,
-    "easel_command": easel_command_line(),
+    "easel_command": easel_command_to_type(),
     "LANGUAGES": LANGUAGES,
     "in_language": query_before_language,
     **language_globals(ENGLISH),

@@ -97,7 +97,7 @@ async def convert_rows_to_hits(
     `split_rows_by_criterion` raise.
     """
     number_by_id: dict[str, int] = {}
-    for ids in split_for_lookup(await asyncio.to_thread(item_ids_of_rows, result_rows)):
+    for ids in split_for_lookup(await asyncio.to_thread(possible_item_ids, result_rows)):
         item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
         number_by_id |= {row.external_id: row.number for row in item_rows}
     await asyncio.to_thread(remove_id_apostrophes, result_rows, number_by_id)
@@ -140,7 +140,7 @@ def merge_hit_of_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedH
     )
 
 
-def item_ids_of_rows(result_rows: Sequence[ResultRow]) -> list[str]:
+def possible_item_ids(result_rows: Sequence[ResultRow]) -> list[str]:
     """Return the ids of all items, also without the apostrophe that exports for spreadsheet programs have."""
     ids = {external_id for row in result_rows for external_id in row.items}
     return list(ids | {unprotect_cell(external_id) for external_id in ids})

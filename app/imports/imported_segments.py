@@ -51,7 +51,7 @@ class ImportedSegments:
                 )
                 refuse_line("output_unknown", result_row.line_of_item(position), message)
         return segment, shown_items_if_scores_agree(
-            self.outputs.output_representatives(segment, item_numbers), item_numbers, result_row
+            self.outputs.first_systems_with_same_output(segment, item_numbers), item_numbers, result_row
         )
 
     def segment_number(self, result_row: ResultRow) -> int:

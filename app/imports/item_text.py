@@ -69,7 +69,7 @@ class ItemTextMaker:
             self.paths_not_found = {
                 notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)
             }
-        texts = {notation: format_cell_value(path.value_in(row)) for notation, path in self.path_by_text.items()}
+        texts = {notation: readable_cell_text(path.value_in(row)) for notation, path in self.path_by_text.items()}
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
 
     def refuse_paths_never_found(self) -> None:
@@ -182,7 +182,7 @@ def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
     return tuple(steps)
 
 
-def format_cell_value(value: Any) -> str:
+def readable_cell_text(value: Any) -> str:
     """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(

@@ -152,7 +152,7 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
         beyond_rounding_count += sum(
-            not is_rounding_difference(mismatch.stored, mismatch.replayed) for mismatch in state_mismatches
+            not rounding_difference_mask(mismatch.stored, mismatch.replayed) for mismatch in state_mismatches
         )
     return Verification(
         response_count, len(judgments), count, mismatches[:MAX_MISMATCHES_SHOWN], beyond_rounding=beyond_rounding_count
@@ -254,7 +254,7 @@ def compare_posterior_columns(
         different = np.flatnonzero(bit_patterns(stored[column]) != bit_patterns(values))
         count += len(different)
         beyond_rounding_count += int(
-            np.count_nonzero(~is_rounding_difference(stored[column][different], values[different]))
+            np.count_nonzero(~rounding_difference_mask(stored[column][different], values[different]))
         )
         mismatches += [
             (int(item), column, stored[column][item].item(), values[item].item())
@@ -263,7 +263,7 @@ def compare_posterior_columns(
     return count, beyond_rounding_count, sorted(mismatches, key=lambda mismatch: mismatch[0])[:MAX_MISMATCHES_SHOWN]
 
 
-def is_rounding_difference(stored: Any, replayed: Any) -> Any:
+def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
     """Return, elementwise, whether two different numbers differ only by rounding; counts never do."""
     if np.asarray(replayed).dtype.kind != "f":
         return np.zeros(np.shape(replayed), bool)
@@ -318,7 +318,7 @@ def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
     pairs = np.full((2, max(len(stored_values), len(replayed_values))), np.nan)
     pairs[0, : len(stored_values)], pairs[1, : len(replayed_values)] = stored_values, replayed_values
     differs = (pairs[0] != pairs[1]) & ~np.isnan(pairs).all(axis=0)
-    is_beyond_rounding = differs & ~is_rounding_difference(*pairs)
+    is_beyond_rounding = differs & ~rounding_difference_mask(*pairs)
     different = np.flatnonzero(is_beyond_rounding if is_beyond_rounding.any() else differs)
     return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 

@@ -163,7 +163,7 @@ class SegmentIndex:
         """Return how many different outputs these systems have for a segment."""
         return int(count_distinct_outputs(self.first_with_same_output[[segment]][:, [*systems]])[0])
 
-    def output_representatives(self, segment: int, systems: Sequence[int]) -> list[int] | None:
+    def first_systems_with_same_output(self, segment: int, systems: Sequence[int]) -> list[int] | None:
         """Return the first system with the same output for each of these systems; None where all outputs differ."""
         outputs = self.first_with_same_output[segment, [*systems]].tolist()
         first = dict(zip(reversed(outputs), reversed(systems), strict=True))

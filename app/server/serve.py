@@ -27,7 +27,7 @@ from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.server.processes import StopRequest, run_workers
-from app.settings import Settings, easel_command_line, environment_variable_name
+from app.settings import Settings, easel_command_to_type, environment_variable_name
 
 MAX_CAMPAIGN_LINKS = 5
 MAX_PORT = 65535
@@ -197,9 +197,8 @@ async def prepare_database_and_welcome(
                 token = await create_one_time_login(connection, now=now)
                 lines += [f"  Researchers  {base_url}{one_time_login_path(token)}  (works once, for a day)"]
             else:
-                lines += [
-                    f"  Researchers  {base_url}/admin  (`{easel_command_line()} login` prints a link that logs you in)"
-                ]
+                command = f"{easel_command_to_type()} login"
+                lines += [f"  Researchers  {base_url}/admin  (`{command}` prints a link that logs you in)"]
             welcome_text = "\n".join([*lines, *await running_campaign_lines(connection, base_url), ""])
             return welcome_text, await load_or_create_installation_key(connection)
     finally:

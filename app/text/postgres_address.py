@@ -43,7 +43,7 @@ def require_whole_number(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
-def require_positive_seconds(value: str) -> str | None:
+def positive_seconds_complaint(value: str) -> str | None:
     is_positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
     return None if is_positive else "takes a number of seconds above 0"
 
@@ -78,7 +78,7 @@ EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "application_name": require_text,
     "options": require_text,
     "connect_timeout": require_whole_number,
-    "command_timeout": require_positive_seconds,
+    "command_timeout": positive_seconds_complaint,
     "keepalives": require_one_of("0", "1"),
     "keepalives_idle": require_whole_number,
     "keepalives_interval": require_whole_number,

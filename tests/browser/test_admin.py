@@ -171,7 +171,7 @@ async def test_the_button_says_how_many_items_it_imports_and_is_off_where_none_w
     await create(page, "Verbs to count")
     twice = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(twice)
-    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 122").wait_for()
+    await page.get_by_role("alert").get_by_text("1 row with a duplicate id: line 122").wait_for()
     await expect(page.get_by_role("button", name="Import items", exact=True)).to_be_disabled()
     await page.get_by_label("File", exact=True).set_input_files(FILE)
     await expect(page.get_by_role("button", name="Import 120 items", exact=True)).to_be_enabled()
@@ -210,7 +210,7 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     await create(page, "Verbs with a mistake")
     twice = FILE | {"buffer": (CSV + "1,again,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(twice)
-    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 122").wait_for()
+    await page.get_by_role("alert").get_by_text("1 row with a duplicate id: line 122").wait_for()
     nothing_to_show = FILE | {"buffer": (CSV + "last,,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(nothing_to_show)
     await page.get_by_text("121 rows").wait_for()
@@ -282,7 +282,7 @@ async def test_a_removal_is_asked_about(enter: Enter, origin: str) -> None:
     await page.get_by_role("link", name="Remove hedy").click()
     await expect(page.get_by_role("button", name="Remove researcher")).to_be_visible()
     assert await violations(page) == ""
-    await page.get_by_role("link", name="Keep them").click()
+    await page.get_by_role("link", name="Keep draft").click()
     await page.get_by_role("link", name="Remove hedy").click()
     await page.get_by_role("button", name="Remove researcher").click()
     await page.get_by_text("Researcher removed").wait_for()
@@ -326,7 +326,7 @@ async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> No
     await page.get_by_text("All rows can be imported").wait_for()
     assert await violations(page) == ""
     await page.get_by_label("Id", exact=True).select_option("word")
-    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 3").wait_for()
+    await page.get_by_role("alert").get_by_text("1 row with a duplicate id: line 3").wait_for()
     assert await violations(page) == ""
     await page.get_by_label("Id", exact=True).select_option("none: number the rows")
     await page.get_by_label("Column that annotators see").select_option("sense")
@@ -342,7 +342,7 @@ async def test_a_mended_file_is_looked_at_when_it_is_chosen_again(enter: Enter, 
     words = tmp_path / "words.csv"
     words.write_text("id,word\nw1,bank\nw1,river\n")
     await page.get_by_label("File", exact=True).set_input_files(words)
-    await page.get_by_role("alert").get_by_text("1 row with an id of a row above: line 3").wait_for()
+    await page.get_by_role("alert").get_by_text("1 row with a duplicate id: line 3").wait_for()
     words.write_text("id,word\nw1,bank\nw2,river\n")
     await page.get_by_label("File", exact=True).set_input_files(words)  # the same path: Chromium reports no change
     await page.get_by_text("All rows can be imported").wait_for()
@@ -429,7 +429,7 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     page = await enter()
     draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
     await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
-    await page.get_by_label("Annotators at a time").fill("3")
+    await page.get_by_label("At the same time").fill("3")
     await page.get_by_role("button", name="Plan", exact=True).click()
     await expect(page.get_by_role("progressbar")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
@@ -447,7 +447,7 @@ async def test_a_plan_is_made_without_javascript(
     draft = await task(launched=False, goal="intervals", goal_width=30, minutes_per_hit=2)
     page = await plain(f"/admin/campaigns/{draft.row.slug}/plan", cookie)
     assert await page.press("Plan") == []
-    assert "by the clock, with 5 annotators at a time" in page.text
+    assert "with 5 annotators at the same time" in page.text
 
 
 async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:

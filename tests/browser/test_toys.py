@@ -41,7 +41,7 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.locator("#announcer")).to_have_text("2 left.")  # nothing was sent
-    for item, face in (("verb 1", "sad"), ("verb 2", "so-so")):
+    for item, face in (("verb 1", "sad"), ("verb 2", "so so")):
         await page.get_by_role("group", name=item).get_by_label(face).check()
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("1 set done")).to_be_visible()
@@ -54,7 +54,7 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
 @pytest.mark.own_database
 async def test_it_works_without_scripts(smileys, plain):
     page = await plain(smileys.prolific())
-    for item, face in (("verb 0", "sad"), ("verb 1", "so-so"), ("verb 2", "happy")):
+    for item, face in (("verb 0", "sad"), ("verb 1", "so so"), ("verb 2", "happy")):
         page.check(face, page.group(item))
     assert await page.press("Submit and next") == []
     assert "1 set done" in page.text

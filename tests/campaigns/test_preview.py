@@ -26,7 +26,7 @@ def scores(page, score="5"):
 async def test_the_page_shows_it_in_two_windows(researcher, campaign):
     page = (await researcher.get(PAGE.format(campaign.slug))).text
     assert page.count("/try/hit?number=0") == 2
-    assert "nothing is stored" in page
+    assert "checked but not stored" in page
 
 
 async def test_it_is_the_page_that_annotators_get_and_may_stand_in_a_frame_of_ours_alone(researcher, campaign):

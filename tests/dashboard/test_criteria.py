@@ -115,7 +115,7 @@ async def test_criteria_judged_as_one_are_warned_of_by_whichever_the_page_is_rea
     assert (before["halo"], before["halo_warning"]) == ("", "")
     await alike(engine, campaign)
     told = [(await state_of(engine, one)).figures["words"] for one in await views_of(engine, campaign)]
-    assert told[0]["halo_warning"].startswith("Halo: “adequacy” and “fluency” are hardly judged apart.")
+    assert told[0]["halo_warning"].startswith("Halo: “adequacy” and “fluency” are hardly judged separately.")
     assert told[0]["halo"] == "“adequacy” and “fluency”: item means correlate 1.00, judgments within items 1.00."
     assert [words["halo_warning"] for words in told] == [told[0]["halo_warning"]] * 2
 

@@ -29,7 +29,7 @@ def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
     picture = match_quality_heatmap(np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, max_rows=2)
-    assert picture.grouped
+    assert picture.has_grouped_rows
     assert picture.starts.tolist() == [0, 2]
     np.testing.assert_allclose(picture.score, [0.2, 0.7])
     # Mean variances 0.015 and 0.02, so c^2 = 0.02 + 0.035 off the diagonal: q = sqrt(20/55) exp(-0.25/0.11) = 0.0621.

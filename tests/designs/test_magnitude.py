@@ -154,7 +154,7 @@ def test_what_is_usual():
 
 
 def test_laws_of_ratios_points_and_orders_can_follow_it():
-    assert LAWS == ["easl", "ra", "trueskill", "easl-aware", "log-normal"]
+    assert {"easl", "ra", "trueskill", "easl-aware", "log-normal"} <= set(LAWS)
     with pytest.raises(ValidationError, match=r"this law cannot read the answers of “Ranking with scores”"):
         CampaignSettings(name="A", question="B?", update_law="log-normal")
 

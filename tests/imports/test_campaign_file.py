@@ -260,7 +260,7 @@ async def content(engine, campaign):
 
 async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stands(engine):
     page = (ROOT / "docs" / "reference" / "campaign-file.md").read_text()
-    study = page.partition("## A study with everything")[2].partition("```yaml\n")[2].partition("```")[0]
+    study = page.partition("## A complete study")[2].partition("```yaml\n")[2].partition("```")[0]
     campaign = await apply_action(engine, await created(engine, study))
     assert (campaign.status, campaign.has_checks, campaign.checks_percent) == ("running", True, 20)
     assert await value(engine, "SELECT count(*) FROM check_items") == 2

@@ -82,7 +82,5 @@ def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
 
 def test_it_says_where_the_number_comes_from():
     mine, tally = campaign(), answered({1: 1})
-    assert explain_annotator_total(mine, tally, 30, 30) == "This is for 30 annotators in all."
-    assert explain_annotator_total(mine, tally, 200, None).startswith(
-        "The plan assumes 200 annotators in all; 1 has answered so far."
-    )
+    assert explain_annotator_total(mine, tally, 30, 30) == "Planned for 30 annotators."
+    assert explain_annotator_total(mine, tally, 200, None).startswith("Assumes 200 annotators; 1 has answered so far.")

@@ -102,7 +102,7 @@ def test_systems_without_company_are_told():
 def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     systems = [k for k, output in enumerate(row) if output >= 0]
     of = segments([row])
-    shown_as = of.output_representatives(0, systems)
+    shown_as = of.first_systems_with_same_output(0, systems)
     shown = distinct_items(systems, shown_as)
     assert len(shown) == of.count_different_outputs(0, systems) == len({row[k] for k in systems})
     values = values_for_all_items({item: row[item] for item in shown}, systems, shown_as)

@@ -58,7 +58,7 @@ def estimates(*state: Sequence[float]) -> tuple[list[float], list[float]]:
 
 def update(*hit: object) -> Columns:
     *state, values, parameters = hit
-    assert isinstance(values, Sequence)
+    assert isinstance(values, Sequence | np.ndarray)
     assert isinstance(parameters, LawParameters)
     columns = [column.tolist() for column in counts(*state)]  # type: ignore[arg-type]  # the first of them are numbers
     if not 0 < len(values) == len(columns[0]):

@@ -144,7 +144,7 @@ def draw_systems_hit(
                 None if skipped_leaders else draw.probability,
                 shared_leader=draw.leader in leading_items,
                 segment=segment,
-                shown_as=campaign_index.segments.output_representatives(segment, items),
+                shown_as=campaign_index.segments.first_systems_with_same_output(segment, items),
             )
         skipped_leaders.add(draw.leader)
     return None

@@ -201,7 +201,7 @@ async def lease_new_hit(
     )
     check_count = check_placement.count_check_slots(assignment, checks)
     proposal = await propose_hit(connection, assignment, cache, now=now, check_count=check_count)
-    if used_cached_open_hits(assignment) and should_retry_fresh(assignment, proposal, check_count):
+    if did_draw_use_cached_open_hits(assignment) and should_retry_fresh(assignment, proposal, check_count):
         return None
     if proposal is None:
         return await refuse_hit(
@@ -232,7 +232,7 @@ async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, no
     return NextHit(assignment, reason="visit") if visit.next_step else None
 
 
-def used_cached_open_hits(assignment: AssignmentState) -> bool:
+def did_draw_use_cached_open_hits(assignment: AssignmentState) -> bool:
     """Return whether the draw used remembered open HITs instead of reading them for this request."""
     return assignment.selection == "streaming" and assignment.held is None
 

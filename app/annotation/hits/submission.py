@@ -243,10 +243,10 @@ async def submit_answer(
         async with connection.transaction():
             return await submit_before_expiry(connection, key, submitted)
     except LeaseExpired:
-        return await retry_submission(connection, key, submitted)
+        return await submit_again_under_lock(connection, key, submitted)
 
 
-async def retry_submission(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
+async def submit_again_under_lock(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Try again to store the answer, first as one in time, then as a late one.
 
     The first attempt may have failed only because of a new revision, which the lock on the revision now prevents.
@@ -341,7 +341,7 @@ async def store_submitted_answer(
     ]
     parameters = response_parameters(key, hit, [answer, *answers[1:]], values)
     conditions = {"held_until": held_until, "wanted": hit.judgments_per_item}
-    posteriors = await update_first_criterion(connection, hit, responses[0])
+    posteriors = await compute_first_criterion_posteriors(connection, hit, responses[0])
     (stored,) = await fetch_rows(connection, STORE_RESPONSE, vars(parameters) | conditions | posteriors, StoredResponse)
     if stored.seq is None:
         raise LeaseExpired
@@ -405,7 +405,7 @@ def parse_criterion_answer(criterion: Criterion[AnswerableHit], submitted: Answe
     return answer, values_for_all_items(shown_values, hit.hit_items, hit.shown_as)
 
 
-async def update_first_criterion(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
+async def compute_first_criterion_posteriors(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
     """Store the law's state and return the posteriors by the first criterion, as parameters of `UPDATE_POSTERIORS`.
 
     An answer of an excluded annotator changes nothing.

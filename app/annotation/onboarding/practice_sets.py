@@ -59,7 +59,7 @@ class GradedSet(NamedTuple):
     feedback: list[list[Feedback]]
 
     @property
-    def expected_count(self) -> int:
+    def expected_answer_count(self) -> int:
         """Number of expected answers."""
         return sum(len(part) for part in self.feedback)
 

@@ -18,7 +18,7 @@ class QualificationProgress(NamedTuple):
         tries: Number of finished tries.
         set_index: Set to do next, 0 for the first.
         met_count: Expected answers given so far in this try.
-        expected_count: Expected answers so far in this try.
+        expected_answer_count: Expected answers so far in this try.
         is_finished: True if this try is finished.
         is_good_enough: True if this try is finished and reached the pass mark.
 
@@ -27,7 +27,7 @@ class QualificationProgress(NamedTuple):
     tries: int
     set_index: int
     met_count: int
-    expected_count: int
+    expected_answer_count: int
     is_finished: bool
     is_good_enough: bool
 
@@ -64,10 +64,10 @@ def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
 
 
-def reaches_pass_mark(settings: VisitAndAnswerSettings, met_count: int, expected_count: int) -> bool:
+def reaches_pass_mark(settings: VisitAndAnswerSettings, met_count: int, expected_answer_count: int) -> bool:
     """Return whether the pass mark is reached, computed in integers so that 8 of 10 is exactly 80 percent."""
     percent: int = settings.pass_percent
-    return 100 * met_count >= percent * expected_count
+    return 100 * met_count >= percent * expected_answer_count
 
 
 def has_qualified(settings: VisitAndAnswerSettings, history: VisitHistory) -> bool:
@@ -93,12 +93,14 @@ def parse_qualification_form(
         "try": progress.tries + 1,
         "values": graded_set.values,
         "met": graded_set.met_count,
-        "of": graded_set.expected_count,
+        "of": graded_set.expected_answer_count,
     }
     if progress.set_index + 1 < len(sets):
         return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", details)
     has_passed = reaches_pass_mark(
-        settings, progress.met_count + graded_set.met_count, progress.expected_count + graded_set.expected_count
+        settings,
+        progress.met_count + graded_set.met_count,
+        progress.expected_answer_count + graded_set.expected_answer_count,
     )
     return StepResult(QUALIFICATION_STEP, result_count + 1, "passed" if has_passed else "failed", details)
 

@@ -96,7 +96,7 @@ def parse_training_form(
         "try": progress.tries + 1,
         "values": graded_set.values,
         "met": graded_set.met_count,
-        "of": graded_set.expected_count,
+        "of": graded_set.expected_answer_count,
     }
     return StepResult(TRAINING_STEP, result_count + 1, "taken", details)
 
@@ -119,7 +119,7 @@ def training_context(settings: VisitAndAnswerSettings, history: VisitHistory) ->
     graded_set = grade_practice_values(settings, sets[set_index], progress.unread_answer["values"])
     return context | {
         "feedback": training_feedback_context(settings, sets[set_index], graded_set),
-        "all_met": graded_set.met_count == graded_set.expected_count,
+        "all_met": graded_set.met_count == graded_set.expected_answer_count,
     }
 
 

@@ -59,7 +59,7 @@ def has_required_easel_columns(columns: Sequence[str]) -> bool:
 def iter_easel_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with values and times."""
     for record in upload.rows:
-        for line, cells in iter_row_texts(record):
+        for line, cells in split_record_into_rows(record):
             yield line, "number", cells.get("value", "")
             for column in ("issued_at", "submitted_at"):
                 yield line, "time", cells.get(column, "")
@@ -89,7 +89,7 @@ def read_easel_results(
         if columns not in exported_by_columns:
             exported_by_columns[columns] = check_easel_columns(record.line if upload.format == "jsonl" else 1, columns)
         exported = exported_by_columns[columns]
-        for line, texts in iter_row_texts(record):
+        for line, texts in split_record_into_rows(record):
             cells = {name: strip_apostrophe(name, cell) for name, cell in texts.items()} if exported else texts
             annotator, hit = read_required_id(cells, "annotator", line), read_required_id(cells, "hit", line)
             replaced_answers.add((annotator, cells.get("replaces", "")))
@@ -145,7 +145,7 @@ def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
     return exported
 
 
-def iter_row_texts(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
+def split_record_into_rows(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the cells of each row: one per record, or one for each item of its lists.
 
     Raises:

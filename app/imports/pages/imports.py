@@ -159,7 +159,7 @@ def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | No
     return MediaZip(file.file, settings.max_media_file_mb, settings.max_media_mb, skip_unnamed=skip)
 
 
-def priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
+def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
     """Return whether priors are used, and the declined meanings of columns.
 
     The form names the meanings it asked about (`asked`) and those that are ticked (`take`).
@@ -218,7 +218,7 @@ async def preview_context_of_file(
 ) -> dict[str, Any]:
     """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable."""
     identifier, shown, template = (form_text(form_data, name) for name in ("identifier", "shown", "template"))
-    chosen_columns = ChosenColumns(identifier, shown, template, *priors_and_ignored_meanings(form_data))
+    chosen_columns = ChosenColumns(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
             build_preview, file.file, file.filename or "", chosen_columns, read_options=read_as_of_form(form_data)
@@ -248,7 +248,7 @@ async def import_items_from_page(
                 slug,
                 file.file,
                 file.filename or "",
-                mapping=ColumnMapping(identifier, shown, template, *priors_and_ignored_meanings(form_data)),
+                mapping=ColumnMapping(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data)),
                 read_options=read_as_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,

@@ -55,10 +55,10 @@ def fit(
     if metric == "ratio" and judgments.values.min() < 0.0:
         raise ValueError("a ratio scale starts at 0: every value must be at least 0")
     statistic = {
-        "nominal": _nominal_alpha,
-        "ordinal": _ordinal_alpha,
-        "interval": _interval_alpha,
-        "ratio": _ratio_alpha,
+        "nominal": _nominal_alpha_statistic,
+        "ordinal": _ordinal_alpha_statistic,
+        "interval": _interval_alpha_statistic,
+        "ratio": _ratio_alpha_statistic,
     }[metric](judgments)
     return measure_agreement(statistic, judgments, _alpha_meaning(metric), draws=draws, level=level, rng=rng)
 
@@ -72,7 +72,7 @@ def _alpha_meaning(metric: MeasurementLevel) -> str:
     )
 
 
-def _interval_alpha(judgments: Judgments) -> WeightedStatistic:
+def _interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     x = judgments.values - judgments.values.mean()  # so that little is lost when squares are subtracted
     sums = judgments.sum_by_item(x)
     squares_within_items = judgments.sum_by_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
@@ -88,7 +88,7 @@ def _interval_alpha(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _nominal_alpha(judgments: Judgments) -> WeightedStatistic:
+def _nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     counts, _ = _count_item_values(judgments)
     m = judgments.per_item
     observed = (m * m - (counts * counts).sum(axis=1)) / (m - 1.0)
@@ -100,7 +100,7 @@ def _nominal_alpha(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ordinal_alpha(judgments: Judgments) -> WeightedStatistic:
+def _ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     """Alpha of intervals on ranks: the distance of two labels is that of their mean ranks."""
     counts, _ = _count_item_values(judgments)
     m = judgments.per_item.astype(np.float64)
@@ -117,7 +117,7 @@ def _ordinal_alpha(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ratio_alpha(judgments: Judgments) -> WeightedStatistic:
+def _ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     counts, values = _count_item_values(judgments)
     first, second = pairs_within_items(judgments)
     distances = _ratio_distance(judgments.values[first], judgments.values[second])

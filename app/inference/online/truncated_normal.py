@@ -56,7 +56,7 @@ def _tie_surprise_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
     if epsilon <= 0.7 and t * epsilon <= 0.5:
         return _tie_surprise_by_quadrature(t, epsilon)
     if t <= epsilon:
-        return _tie_surprise_around_zero(t, epsilon)
+        return _tie_v_and_w_spanning_zero(t, epsilon)
     return _tie_surprise_in_tail(t, epsilon)
 
 
@@ -73,7 +73,7 @@ def _tie_surprise_by_quadrature(t: float, epsilon: float) -> tuple[float, float]
     return t + epsilon * mean, 1.0 - epsilon * epsilon * (second / total - mean * mean)
 
 
-def _tie_surprise_around_zero(t: float, epsilon: float) -> tuple[float, float]:
+def _tie_v_and_w_spanning_zero(t: float, epsilon: float) -> tuple[float, float]:
     """Evaluate (6) and (10) directly where zero lies inside the interval: they are sums of positive terms."""
     near, far = epsilon - t, epsilon + t
     mass = 0.5 * (math.erf(near * _SQRT_HALF) + math.erf(far * _SQRT_HALF))

@@ -146,7 +146,7 @@ def fit_pairwise_scores(
         raise Inestimable("Ties are all there is to compare, so no item can be told from another.", code="all_ties")
     newton_fit = _NewtonFit(inner_comparisons, group[members], likelihood, prior)
     best, iterations = newton_fit.maximise(threshold, tolerance)
-    variance, threshold_error, error_notes = newton_fit.uncertainty(best, estimate_threshold=threshold is not None)
+    variance, threshold_error, error_notes = newton_fit.uncertainty(best, fits_threshold=threshold is not None)
     return PairwiseScores(
         score=_scatter_member_values(best.score, members, group.size),
         standard_error=_scatter_member_values(np.sqrt(variance), members, group.size),
@@ -222,7 +222,7 @@ class _NewtonFit:
         point = self.evaluate(np.zeros(self.n), start_threshold or 0.0)
         for iteration in range(1, _NEWTON_LIMIT + 1):
             try:
-                step, threshold_step = self.newton_step(point, estimate_threshold=start_threshold is not None)
+                step, threshold_step = self.newton_step(point, fits_threshold=start_threshold is not None)
             except LinAlgError:  # so far out that the curvature is lost in rounding
                 break
             if max(np.abs(step).max(), abs(threshold_step)) <= tolerance:
@@ -250,21 +250,21 @@ class _NewtonFit:
                 return point
         raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
-    def newton_step(self, point: _NewtonPoint, *, estimate_threshold: bool) -> tuple[Array, float]:
+    def newton_step(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float]:
         curvature = self.curvature(point)
         step = curvature.solve(self.gradient_by_item(point.slopes.slope) - self.prior * point.score)
-        if not estimate_threshold:
+        if not fits_threshold:
             return step, 0.0
         direction, threshold_curvature = self.threshold_direction(curvature, point)
         cross = self.gradient_by_item(point.slopes.cross)
         threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / threshold_curvature
         return step - direction * threshold_step, threshold_step
 
-    def uncertainty(self, point: _NewtonPoint, *, estimate_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
+    def uncertainty(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
         """Return variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
         variance, notes = curvature.inverse_diagonal()
-        if not estimate_threshold:
+        if not fits_threshold:
             return variance, np.nan, notes
         direction, threshold_curvature = self.threshold_direction(curvature, point)
         return variance + direction**2 / threshold_curvature, float(1.0 / np.sqrt(threshold_curvature)), notes
