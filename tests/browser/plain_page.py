@@ -118,6 +118,10 @@ class PlainPage:
             return " ".join(one.text for ones in named for one in ones)
         if "aria-label" in attributes:
             return attributes["aria-label"]
+        if element.tag == "fieldset" and (
+            legends := [one for one in element.children if isinstance(one, Element) and one.tag == "legend"]
+        ):
+            return legends[0].text
         labels = self.all("label", **{"for": attributes.get("id", "-")})
         if around := element.closest(lambda one: one.tag == "label"):
             labels.append(around)

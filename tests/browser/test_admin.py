@@ -214,11 +214,11 @@ async def test_a_file_with_a_mistake_says_the_line_and_can_be_chosen_again(enter
     nothing_to_show = FILE | {"buffer": (CSV + "last,,x\n").encode()}
     await page.get_by_label("File", exact=True).set_input_files(nothing_to_show)
     await page.get_by_text("121 rows").wait_for()
-    await page.get_by_role("alert").get_by_text("with nothing to show to annotators: line 122").wait_for()
+    await page.get_by_role("alert").get_by_text("with nothing to show: line 122").wait_for()
     await page.get_by_label("Column that annotators see").select_option("gloss")
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_label("Column that annotators see").select_option("verb")
-    await page.get_by_role("alert").get_by_text("with nothing to show to annotators: line 122").wait_for()
+    await page.get_by_role("alert").get_by_text("with nothing to show: line 122").wait_for()
     await expect(page.get_by_role("button", name="Import items", exact=True)).to_be_disabled()
     unreadable = FILE | {"buffer": b"id,verb\n1,\xff\n"}
     await page.get_by_label("File", exact=True).set_input_files(unreadable)
@@ -282,7 +282,7 @@ async def test_a_removal_is_asked_about(enter: Enter, origin: str) -> None:
     await page.get_by_role("link", name="Remove hedy").click()
     await expect(page.get_by_role("button", name="Remove researcher")).to_be_visible()
     assert await violations(page) == ""
-    await page.get_by_role("link", name="Keep draft").click()
+    await page.get_by_role("link", name="Cancel").click()
     await page.get_by_role("link", name="Remove hedy").click()
     await page.get_by_role("button", name="Remove researcher").click()
     await page.get_by_text("Researcher removed").wait_for()
