@@ -15,9 +15,9 @@ EXCERPT_CHARACTERS = 200
 HEADING_WEIGHT, TITLE_WEIGHT, PHRASE_WEIGHT, MAX_COUNTED_IN_TEXT = 8, 4, 8, 4
 LATER_CHAPTERS = ("Reference", "Developers")  # guides come first: such pages repeat many words
 LATER_WEIGHT = 0.5
-LINK_PATTERN = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+LINK_PATTERN = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\[\]]{0,300}\)")
 INLINE_MARK_PATTERN = re.compile(r"[`*]+")
-BLOCK_MARK_PATTERN = re.compile(r"[|#>]+|-{3,}|^\s*\d*[.-] ", re.MULTILINE)
+BLOCK_MARK_PATTERN = re.compile(r"[|#>]+|-{3,}|^[ \t]{0,20}\d{0,9}[.-] ", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ async def answered(program, address: str, people: int = 2) -> None:
 
 async def test_programs_hear_how_near_a_goal_is(program):
     address = await made(program, "intervals")
-    words = "Intervals of 95 % of items are ±50 points or less"
+    words = "95 % of items have intervals of ±50 points or less"
     assert (await program.get(f"{address}/goal")).json() == {
         "goal": words, "now": 0.0, "wanted": 0.95, "reached": False, "measured_by": "means", "settled": None,
     }  # fmt: skip

@@ -59,7 +59,7 @@ async def test_every_part_comes_by_itself_in_the_order_of_the_page(answered_camp
     await expect(page.locator("#scores .dot")).to_have_count(10)
     await expect(page.locator("#agreement circle").first).to_be_visible()
     await expect(page.locator("#annotators .dot")).to_have_count(4)
-    await expect(page.locator("#said")).to_have_text("Labels: shown")
+    await expect(page.locator("#announcement")).to_have_text("Labels: shown")
 
 
 BOTH_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
@@ -125,7 +125,7 @@ async def test_the_classes_chosen_are_those_of_agreement_too(answered_campaign: 
     page = await study(answered_campaign)
     await page.evaluate("window.annotators = document.querySelector('#annotators')")
     await page.get_by_label("Divide the scale into").select_option("5")
-    await page.get_by_role("button", name="Cut", exact=True).click()
+    await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 5 classes")
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
     assert await page.evaluate("window.annotators.isConnected")
@@ -137,7 +137,7 @@ async def test_other_methods_change_the_scores_alone_and_the_address(answered_ca
     page = await study(answered_campaign)
     await page.evaluate("window.agreement = document.querySelector('#agreement')")
     await page.get_by_label("Method", exact=True).select_option("Mean")
-    await page.get_by_label("beside", exact=True).select_option("Elo")
+    await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
     await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
     await expect(page.get_by_role("button", name="Compare")).to_be_focused()
@@ -150,7 +150,7 @@ async def test_other_methods_change_the_scores_alone_and_the_address(answered_ca
 async def test_back_shows_what_was_shown_before(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign)
     await page.get_by_label("Divide the scale into").select_option("3")
-    await page.get_by_role("button", name="Cut", exact=True).click()
+    await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
     await page.go_back()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
@@ -173,7 +173,7 @@ async def test_a_press_on_a_head_sorts_and_keeps_the_focus(answered_campaign: An
 async def test_choices_in_one_part_stay_when_another_changes(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign)
     await page.get_by_label("Divide the scale into").select_option("4")
-    await page.get_by_role("button", name="Cut", exact=True).click()
+    await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
     await page.locator("#scores").get_by_role("searchbox").fill("ABI")
     await page.keyboard.press("Enter")
@@ -210,7 +210,7 @@ async def test_while_a_fit_runs_the_part_says_so(answered_campaign: Any, study: 
         await route.continue_()
 
     await page.route("**/analysis/scores?*", wait)
-    await page.get_by_label("beside", exact=True).select_option("Thurstone, Case V")
+    await page.get_by_label("compared with", exact=True).select_option("Thurstone, Case V")
     await page.get_by_role("button", name="Compare").click()
     await expect(page.locator("#scores .busy")).to_contain_text("Estimating …")
     await expect(page.get_by_role("progressbar", name="Estimating scores")).to_be_visible()
@@ -226,7 +226,7 @@ async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_
 ) -> None:
     page = await study(answered_campaign)
     await page.route("**/analysis/labels*", lambda route: route.abort())
-    await page.get_by_role("button", name="Cut", exact=True).click()
+    await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels").get_by_role("alert")).to_contain_text("The connection was lost.")
     await expect(page.locator("#scores .dot")).to_have_count(10)
     await page.unroute("**/analysis/labels*")
@@ -252,7 +252,7 @@ async def test_an_answer_that_is_late_changes_nothing(answered_campaign: Any, st
     await page.route("**/analysis/labels?classes=3*", wait)
     for classes in ("3", "4"):
         await page.get_by_label("Divide the scale into").select_option(classes)
-        await page.get_by_role("button", name="Cut", exact=True).click()
+        await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
     async with page.expect_response("**/analysis/labels?classes=3*"):
         late.set()
@@ -274,14 +274,14 @@ async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, st
     page = await study(answered_campaign, whole=False, java_script_enabled=False)
     await page.get_by_role("link", name="Show scores").click()
     await expect(page.locator(".dot")).to_have_count(10)
-    await page.get_by_label("beside", exact=True).select_option("Elo")
+    await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
     await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
     await page.locator("#scores-table thead").get_by_role("link", name="Item").click()
     await expect(page.locator("#scores-table tbody th").first).to_have_text("abide")
     await page.get_by_role("link", name="Labels").click()
     await page.get_by_label("Divide the scale into").select_option("5")
-    await page.get_by_role("button", name="Cut", exact=True).click()
+    await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
     await page.get_by_role("link", name="Scores").click()
     await expect(page.locator("#scores-title")).to_contain_text("beside Elo")

@@ -71,7 +71,7 @@ async def test_a_halo_is_warned_of_as_it_appears(read: Any, campaign: Any) -> No
     for k in range(8):
         scores = [float((37 * k + 23 * place) % 101) for place in range(5)]
         await answered(campaign, {"adequacy": scores, "fluency": scores})
-    await expect(warning).to_contain_text("“adequacy” and “fluency” are hardly judged apart")
+    await expect(warning).to_contain_text("“adequacy” and “fluency” are hardly judged separately")
     await expect(page.locator('[data-word="halo"]')).to_contain_text("judgments within items 1.00")
 
 

@@ -9,7 +9,7 @@ from app.annotation.platforms.registry import PLATFORMS
 
 ROOT = Path(__file__).resolve().parents[3]
 # Where a setting of the operator, a setting of a campaign, and the column that keeps it are named as they are stored.
-STORED_NAMES = ("app/settings.py", "app/campaigns/settings.py", "app/database/tables.py")
+STORED_NAMES = ("app/settings.py", "app/campaigns/settings.py", "app/database/tables.py", "app/designs/campaign.py")
 SPOKEN = re.compile("prolific|mturk|mechanical turk", re.IGNORECASE)
 IN_BRACES = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 QUOTED = re.compile(rf"""["']({"|".join(PLATFORMS)})["']""")
