@@ -251,7 +251,7 @@ def test_a_table_is_read_and_its_columns_are_taken_as_the_command_says(easel, tm
     easel(*read, "--id", ":row numbers:", "--shown", "satz", "--priors", "--replace")
     (tmp_path / "b.tsv").write_text("id\ttext\n" + "".join(f"{k}\t“{k}”\n" for k in range(8)))
     easel("campaign", "import", "verbs", tmp_path / "b.tsv", "--quotes", "text")
-    assert "2 items begin with priors of their own" in easel("campaign", "launch", "verbs").output
+    assert "2 items start with their own priors" in easel("campaign", "launch", "verbs").output
 
 
 def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, monkeypatch):
@@ -337,7 +337,7 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     asked = easel("campaign", "launch", "verbs", typed="n\n")
     assert asked.exit_code == 1
     assert "Can’t be changed later: the uploaded items" in asked.output
-    assert "the selection rule (best), how many items are the best (3), and how" in asked.output
+    assert "the selection rule (best), the number of best items (3), and how" in asked.output
     assert "you get an alert and the campaign continues. In any case it ends once each" in asked.output
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output

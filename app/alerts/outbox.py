@@ -140,7 +140,7 @@ class Outbox:
     def deliver_by_mail(self, message: Row[Any]) -> None:
         """Send a message by mail. Raises `DeliveryFailed`. This call blocks."""
         if message.receiver not in message.alert_emails:
-            raise DeliveryFailed("The settings do not have this address any more.")
+            raise DeliveryFailed("This address is no longer in the settings.")
         if not deliverable_addresses([message.receiver]):
             raise DeliveryFailed("This is not a valid e-mail address. Replace it in the settings.")
         sentence = alert_sentence(message.kind, message.about)
@@ -154,7 +154,7 @@ class Outbox:
     async def deliver_by_webhook(self, message: Row[Any], now: datetime) -> None:
         """Send a message to the webhook. Raises `DeliveryFailed`."""
         if message.alert_webhook is None:
-            raise DeliveryFailed("The settings have no webhook any more.")
+            raise DeliveryFailed("The settings no longer have a webhook.")
         document = {
             "id": message.alert_id,
             "kind": message.kind,

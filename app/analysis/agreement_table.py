@@ -208,7 +208,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     return ResultTable(AGREEMENT_COLUMNS, rows, (*notes, *shared), verdict)
 
 
-PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures an item is a pair of items that was judged.")
+PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures, “item” means a pair of items that was judged.")
 
 
 def measure_reading_notes(kind: JudgmentKind, answers: Answers, options: Options) -> tuple[Note, ...]:
@@ -246,14 +246,14 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
     """
     if isinstance(alpha, Inestimable):
-        return f"Whether annotators agree more than by chance cannot be told: {lowercase_initial(str(alpha))}"
+        return f"It is unclear whether annotators agree more than by chance: {lowercase_initial(str(alpha))}"
     beginning = (
         f"{compare_alpha_with_chance(alpha)}: Krippendorff’s alpha is {format_agreement(alpha, '95 % interval ')}"
     )
     if not isinstance(split_half, Agreement):
-        return f"{beginning}, where 0 is chance and 1 is complete."
+        return f"{beginning}, where 0 is chance and 1 is complete agreement."
     correlation = format_agreement(split_half)
-    return f"{beginning}. As many judgments again would give a ranking that correlates {correlation} with this one."
+    return f"{beginning}. As many new judgments would give a ranking that correlates {correlation} with this one."
 
 
 def compare_alpha_with_chance(alpha: Agreement) -> str:
@@ -262,8 +262,8 @@ def compare_alpha_with_chance(alpha: Agreement) -> str:
     if alpha.high < 0.0:
         return "Annotators disagree more than by chance"
     if np.isnan(alpha.low):
-        return "There is no interval to tell agreement from chance"
-    return "It cannot be told whether annotators agree more than by chance"
+        return "Without an interval, agreement and chance cannot be distinguished"
+    return "It is unclear whether annotators agree more than by chance"
 
 
 def format_agreement(agreement: Agreement, interval_prefix: str = "") -> str:
@@ -291,7 +291,7 @@ def estimate_measure(measure: AgreementMeasure, data: AgreementData, answers: An
     pairs = int((per_unit * (per_unit - 1) // 2).sum())
     if measure.costs_per_pair and pairs > MAX_AGREEMENT_PAIRS:
         return Inestimable(
-            f"{pairs:,} pairs of judgments are too many to compare two by two; the other measures do not need to.",
+            f"{pairs:,} pairs of judgments are too many to compare. The other measures do not need this comparison.",
             code="too_many_pairs",
         )
     try:

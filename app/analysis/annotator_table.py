@@ -33,7 +33,7 @@ SCALE_USE_COLUMNS = (
     Column("random", "Probability of answering at random"),
     Column("weight", "Weight of a judgment"),
     Column("bias", "Bias (points above the others)"),
-    Column("scale", "Width of scale (1: as the others)"),
+    Column("scale", "Width of scale (1: like the others)"),
 )
 TRANSITIVITY_COLUMNS = (
     Column("kappa", "Transitivity kappa"),
@@ -42,7 +42,7 @@ TRANSITIVITY_COLUMNS = (
     Column("triads_without_ties", "Triads without ties", "count"),
 )
 UNJUDGED_SHARE_COLUMNS = (Column("unjudged", "Share that could not be judged"),)
-LABEL_AGREEMENT_COLUMNS = (Column("agreement", "Share of labels that another gave too"),)
+LABEL_AGREEMENT_COLUMNS = (Column("agreement", "Share of labels also given by another annotator"),)
 
 AnnotatorTablePart = tuple[tuple[Column, ...], tuple[AnyArray, ...], tuple[Note, ...]]
 
@@ -91,7 +91,8 @@ def unjudged_share_part(
 ) -> AnnotatorTablePart:
     """Return the share of items that each annotator could not judge, among all that they answered, (A,)."""
     note = Note(
-        "judged_nothing", f"Not in the table, since they could judge nothing: {', '.join(names_without_judgment)}."
+        "judged_nothing",
+        f"Not in the table, because they could not judge any item: {', '.join(names_without_judgment)}.",
     )
     return (
         UNJUDGED_SHARE_COLUMNS,
@@ -202,7 +203,8 @@ ANNOTATOR_TABLE = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
     "How much each annotator did, how their answers are spread, how far they agree with the others, and how consistent "
-    "they are. Agreement with the others is no proof of being right: an annotator who differs may know better.",
+    "they are. Agreement with the others does not prove that answers are right: an annotator who differs may know "
+    "better.",
     build_annotator_table,
     reads=("points", "order", "classes"),
     shows_annotators=True,

@@ -41,7 +41,7 @@ def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKin
         kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
         raise Inestimable(
             f"“{title}” reads {kind_words}. Annotators of this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, "
-            "which cannot be read so.",
+            "which it cannot read.",
             code="method_reads_other_answers",
         )
 
@@ -146,8 +146,8 @@ def class_reading_notes(answers: Answers, class_count: int) -> tuple[Note, ...]:
 def ratio_reading_notes() -> tuple[Note, ...]:
     """Return a note on ratios: the share of a ratio r is r / (1 + r), the logistic function of its logarithm."""
     sentence = (
-        "Ratios were read as scores by their logarithm: as much as the reference is 50 points, half as much 33, twice "
-        "as much 67, and nothing reaches 0 or 100."
+        "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
+        "two is 67, and no ratio reaches 0 or 100."
     )
     return read_as_note(sentence)
 

@@ -27,8 +27,9 @@ def best_worst_scores(answers: Answers) -> Scores:
 
 BEST_WORST_METHOD = ScoreMethod(
     "Best-worst counts",
-    "An item is better the more often it was the best of its HIT and not the worst, whatever it was shown with.",
-    "share of HITs as the best less share as the worst, -1 to 1",
+    "An item is better the more often it was the best of its HIT rather than the worst, whichever items it was shown "
+    "with.",
+    "share of HITs as the best minus share as the worst, -1 to 1",
     best_worst_scores,
     reads="order",
 )

@@ -30,20 +30,21 @@ CONSISTENCY_COLUMNS = (
 ConsistencyRows = list[tuple[Cell, ...]]
 
 TRANSITIVITY_TEXT = (
-    "For three items whose pairs one annotator judged in three different HITs: 1 if “at least as good as” always "
-    "carries over, 0 if as often as by chance. Pairs of one HIT are consistent by construction and are left out."
+    "For three items whose pairs one annotator judged in three different HITs: 1 if “at least as good as” is always "
+    "transitive, 0 if it is transitive as often as by chance. Pairs of one HIT are consistent by construction and are "
+    "left out."
 )
 TRANSITIVITY_WITHOUT_TIES_TEXT = "The same for triads in which no pair is a tie."
-SAME_SCORE_TEXT = "The share of repeated judgments no further from the first than the tie margin."
+SAME_SCORE_TEXT = "The share of repeated judgments that differ from the first by no more than the tie margin."
 SCORE_SHIFT_TEXT = "How much higher the same annotator scores the same item the next time, in points."
-MEASUREMENT_ERROR_TEXT = "How far one score lies from what the annotator would say in the long run, in points."
+MEASUREMENT_ERROR_TEXT = "How far one score typically is from the annotator’s long-run mean, in points."
 RETEST_CORRELATION_TEXT = "Pearson’s correlation of the scores before with those after."
 SAME_PREFERENCE_TEXT = "The share of pairs of items judged again by the same annotator with the same outcome."
-PREFERENCE_KAPPA_TEXT = "The same beyond chance, where 0 is chance and 1 is always."
+PREFERENCE_KAPPA_TEXT = "The same, corrected for chance: 0 is chance and 1 is always."
 SAME_LABEL_TEXT = "The share of items judged again by the same annotator that got the same label."
 LABEL_KAPPA_TEXT = PREFERENCE_KAPPA_TEXT
 SCALE_EXISTS_TEXT = "All preferences, by majority, fit on one scale; this is the number of items on it."
-NO_SCALE_TEXT = "There is none; the table “Scale from preferences” says why."
+NO_SCALE_TEXT = "There is no such scale; the table “Scale from preferences” says why."
 
 
 def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
@@ -204,8 +205,8 @@ CONSISTENCY_TABLE = TableMethod(
 PREFERENCE_SCALE_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Scale from preferences",
-    "For each item, how many others it is at least as good as by the majority of judgments: a scale that mirrors "
-    "all preferences, where there is one.",
+    "For each item, the number of others that it is at least as good as, by the majority of judgments. If the "
+    "preferences fit on one scale, this number reproduces all of them.",
     build_preference_scale_table,
     reads=("order",),
     per_item=True,

@@ -40,8 +40,8 @@ Z = float(ndtri(0.975))
 # How often: `python -m benchmarks.coverage_of_models`.
 TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
-    "The errors of performances treat the judges’ sensitivity and the segments’ difficulty as known, so the "
-    "intervals are too narrow: in simulations 53 to 90 of 100 held the performance that very many judgments give.",
+    "The errors of performances treat the judges’ sensitivity and the segments’ difficulty as known, so the intervals "
+    "are too narrow: in simulations, 53 to 90 of 100 contained the performance that very many judgments give.",
 )
 ANY_SEGMENT = "any"  # the segment of items that name none
 
@@ -111,9 +111,9 @@ def build_graded_segment_table(answers: Answers, options: Options) -> ResultTabl
         Column("segment", "Segment", "text"),
         Column("judgments", "Judgments against the baseline", "count"),
         Column("not_losing", "Difficulty of not losing"),
-        Column("not_losing_error", "Standard error of that"),
+        Column("not_losing_error", "Standard error of not losing"),
         Column("winning", "Difficulty of winning"),
-        Column("winning_error", "Standard error of this"),
+        Column("winning_error", "Standard error of winning"),
         Column("information", "Information about a typical system"),
     )
     difficulty, error = graded_fit.fit.difficulty.T, graded_fit.fit.difficulty_standard_error.T
@@ -240,8 +240,8 @@ def compare_within_segments(answers: Answers, system: Integers, segment: Integer
     has_both = has_system_and_segment(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
-            "This needs items with the columns “system” and “segment”, which say what made an item and from what. The "
-            "items of this campaign have none.",
+            "This needs items with the columns “system” and “segment”, which name the system that made each item and "
+            "its segment. The items of this campaign have none.",
             code="no_systems",
         )
     item, annotator = answers.item[has_both], answers.annotator[has_both]
@@ -288,7 +288,7 @@ def find_baseline_number(systems: list[str], baseline_name: str | None, first: I
         counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
         return int(counts.argmax())
     if baseline_name not in systems:
-        raise Inestimable(f"No item is of a system “{shorten_echo(baseline_name)}”.", code="no_such_system")
+        raise Inestimable(f"No item belongs to a system “{shorten_echo(baseline_name)}”.", code="no_such_system")
     return systems.index(baseline_name)
 
 
@@ -326,8 +326,8 @@ GRADED_ANNOTATOR_TABLE = TableMethod(
 GRADED_SEGMENT_TABLE = TableMethod(
     GRADED_SECTION,
     "Difficulty of segments",
-    "The performance that a system needs not to lose to the baseline on a segment, and to win, each with a "
-    "probability of one half.",
+    "The performance that gives a system an even chance of not losing to the baseline on a segment, and that which "
+    "gives it an even chance of winning.",
     build_graded_segment_table,
     reads=("order", "points"),
     options=("baseline",),

@@ -39,7 +39,7 @@ GROUP_COLUMNS = (
     Column("value", "Krippendorff’s alpha within"),
     Column("low", "Low (95 %)"),
     Column("high", "High (95 %)"),
-    Column("with_others", "Item means with the others’"),
+    Column("with_others", "Correlation with the others’ item means"),
     Column("sentence", "Why there is no alpha", "sentence"),
 )
 
@@ -55,7 +55,7 @@ def build_group_table(answers: Answers, options: Options) -> ResultTable:
     rows = [group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
     notes = [*reading_notes(answers, "points" if can_read_points(answers) else answers.value_kind, options.classes)]
     if len(groups) > MAX_GROUP_ROWS:
-        notes.append(omitted_groups_note(f"The first {MAX_GROUP_ROWS} answers are shown, of {len(groups):,}."))
+        notes.append(omitted_groups_note(f"Only the first {MAX_GROUP_ROWS} of {len(groups):,} answers are shown."))
     return ResultTable(GROUP_COLUMNS, rows, tuple(notes))
 
 
@@ -137,7 +137,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     groups = require_groups(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:
-        words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators, so there are no groups to compare."
+        words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators or more, so there is nothing to compare."
         raise Inestimable(words, code="no_groups")
     judged = np.flatnonzero(answers.has_judgments)
     item_numbers = judged.tolist()
@@ -187,8 +187,8 @@ GROUP_TABLE = TableMethod(
 GROUP_ITEM_TABLE = TableMethod(
     GROUPS_SECTION,
     "Items by group",
-    "Every judged item, with the mean score of each group and its number of judgments. Few judgments differ by "
-    "chance: a difference is not yet a disagreement.",
+    "Every judged item, with the mean score of each group and its number of judgments. Means of few judgments differ "
+    "by chance, so a difference is not necessarily a disagreement.",
     build_group_item_table,
     needs_groups=True,
     shows_annotators=True,

@@ -144,17 +144,16 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
         return [Note("too_few_for_halo", sentence)]
     if not criterion_pair.is_estimable:
         sentence = (
-            f"By one of {criterion_pair.quoted_names} all annotators agree on every item, so nothing can move together."
+            f"By one of {criterion_pair.quoted_names}, all annotators agree on every item, so there is no correlation."
         )
         return [Note("no_halo_figure", sentence)]
     if not criterion_pair.has_halo:
         return [*within.notes]
     ends = format_interval(within.low, within.high, 2)
     sentence = (
-        "Halo: an annotator who finds an item better than others do by one of "
-        f"{criterion_pair.quoted_names} finds it better by the other, too "
-        f"(correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). "
-        "What these scores have in common may be one impression, and not the items."
+        f"Halo: an annotator who finds an item better than others do by one of {criterion_pair.quoted_names} finds it "
+        f"better by the other, too (correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). These "
+        "scores may share a single impression instead of reflecting the items."
     )
     return [Note("halo", sentence), *within.notes]
 
@@ -163,11 +162,11 @@ def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
     """Return a sentence on criteria that were hardly judged apart; empty if the figures cannot tell."""
     estimable_pairs = [two for two in criterion_pairs if two.is_estimable]
     if alike := [two.quoted_names for two in estimable_pairs if two.has_halo]:
-        return f"Hardly judged apart: {'; '.join(alike)}."
+        return f"Hardly judged separately: {'; '.join(alike)}."
     if not estimable_pairs:
         return ""
     limit = format_with_places(halo.STRONG_HALO, 1)
-    return f"The criteria were judged apart: within items no two of them correlate by {limit} or more."
+    return f"The criteria were judged separately: within items, no two of them correlate by {limit} or more."
 
 
 HALO_TABLE = TableMethod(

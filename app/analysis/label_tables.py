@@ -75,7 +75,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
         label_column(answers),
         Column("prevalence", "Prevalence"),
         Column("share", "Share of judgments"),
-        Column("items", "Items most probably this", "count"),
+        Column("items", "Items with this likeliest label", "count"),
         Column("accuracy", "Typical accuracy for such items"),
     )
     return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))

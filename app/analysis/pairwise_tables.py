@@ -49,7 +49,7 @@ def preference_pairs(answers: Answers) -> PairColumns:
     require_answers(answers)
     pairs = preference_pairs_in_groups(answers, answers.hit, answers.item, answers.unit_score)
     if not len(pairs[0]):
-        raise Inestimable("No two items were judged side by side, so nothing was preferred.", code="no_pairs")
+        raise Inestimable("No two items were judged side by side, so there are no preferences.", code="no_pairs")
     return pairs
 
 
@@ -110,7 +110,7 @@ def elo_scores(answers: Answers) -> Scores:
         sentence = "Whole HITs were resampled, so the intervals allow for pairs of a HIT that are not independent."
         notes = (*name_mentions(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
-    sentence = f"{len(first):,} pairs are too many to draw them again, so there are no intervals."
+    sentence = f"{len(first):,} pairs are too many to resample, so there are no intervals."
     return scores_of_pairwise_fit(answers, ratings, notes=(Note("too_many_to_draw_again", sentence),))
 
 
@@ -132,8 +132,8 @@ def scores_of_pairwise_fit(
 # How often: `python -m benchmarks.coverage_of_models`.
 DRAWN_TOGETHER_NOTE = Note(
     "scores_drawn_together",
-    "Scores are drawn together as long as there are few comparisons, which the intervals do not allow for: in "
-    "simulations 73 to 94 of 100 held the score that very many comparisons give.",
+    "While there are few comparisons, scores are too close together, and the intervals do not allow for that: in "
+    "simulations, 73 to 94 of 100 contained the score that very many comparisons give.",
 )
 
 BRADLEY_TERRY = ScoreMethod(
@@ -148,7 +148,7 @@ BRADLEY_TERRY = ScoreMethod(
 
 RAO_KUPPER = ScoreMethod(
     "Rao-Kupper",
-    "As Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
+    "Like Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
     "log odds, mean 0",
     pairwise_score_function(bradley_terry.fit_rao_kupper),
     reads="order",
@@ -165,7 +165,7 @@ THURSTONE = ScoreMethod(
 
 ELO = ScoreMethod(
     "Elo",
-    "Judgments of pairs come one after another, and the last ones say most; ratings never settle.",
+    "Judgments of pairs are used one after another, and the latest count most. Ratings never settle.",
     "rating points, start 1500",
     elo_scores,
     reads="order",

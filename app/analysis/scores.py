@@ -159,7 +159,7 @@ MAX_HITS_TO_REPLAY = 10_000  # a law that learns of annotators takes about a mil
 
 INTERVAL_OF_ASKING_NOTE = Note(
     "interval_of_asking",
-    "The interval reflects how much has been asked, not how much people agree, so it is usually wider than that of the "
+    "The interval reflects the number of judgments, not how much people agree, so it is usually wider than that of the "
     "mean.",
 )
 
@@ -179,10 +179,10 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
     sentence = (
-        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals hold the mean score "
-        "that all annotators would give, or more where some are stricter throughout than others, which no order shows: "
-        f"they lie around a score from the order alone, and are {wide} as the mean’s calibrated intervals, which hold "
-        "it 95 times in 100."
+        f"Judging by how far annotators differ, about {100 * share:.0f} in 100 of its intervals contain the mean score "
+        "that all annotators would give. The share is higher if some annotators are stricter than others, which an "
+        f"order does not show. These intervals are around a score from the order alone, and are {wide} as the mean’s "
+        "calibrated intervals, which contain it 95 times in 100."
     )
     return (Note("intervals_too_narrow", sentence),)
 
@@ -242,8 +242,8 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
         return answers.state
     if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
         raise Inestimable(
-            f"{answers.n_hits:,} HITs are too many to be replayed with {law.name}, which learns of annotators with "
-            "each one. Its scores are there for a campaign that has it as its update law.",
+            f"{answers.n_hits:,} HITs are too many to replay with {law.name}, which learns about annotators from each "
+            "one. A campaign that uses it as its update law has its scores.",
             code="too_many_hits",
         )
     beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)

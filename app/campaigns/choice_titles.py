@@ -35,7 +35,11 @@ QUALITY_PRESET_TITLES = {
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 CHOICE_TITLES_BY_SETTING = {
-    "open_platforms": {"": "Open while the open link is open without a passphrase", "yes": "Open", "no": "Closed"},
+    "open_platforms": {
+        "": "Automatic: open if the open link is open and has no passphrase",
+        "yes": "Open",
+        "no": "Closed",
+    },
     "selection": SCHEDULE_TITLES,
     "differences": DIFFERENCE_TITLES,
     CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
@@ -65,5 +69,5 @@ def choice_titles(setting_name: str) -> dict[str, str]:
         return CHOICE_TITLES_BY_SETTING[setting_name]
     if setting_name == "language":
         return {BROWSER_LANGUAGE: "Each annotator’s browser language", **LANGUAGES}
-    default_choice = {"": "Usual for the way of asking"} if setting_name == "update_law" else {}
+    default_choice = {"": "Default for the way of asking"} if setting_name == "update_law" else {}
     return default_choice | {value: part.title for value, part in REGISTRY_BY_SETTING.get(setting_name, {}).items()}

@@ -96,7 +96,7 @@ def advice_on_rule(campaign: Campaign) -> str:
 def describe_rule_fixed_by_launch(campaign: Campaign) -> str:
     """Return how items will be chosen, which a launch fixes, with its numbers, in words."""
     phrase_by_rule = {
-        "best": f"how many items are the best ({campaign.best_items:,})",
+        "best": f"the number of best items ({campaign.best_items:,})",
         "threshold": f"the threshold ({campaign.threshold:g})",
     }
     phrases = [number for name, number in phrase_by_rule.items() if name in (campaign.rule_name, campaign.goal)]
@@ -107,7 +107,8 @@ def describe_goal_before_launch(campaign: Campaign) -> str:
     """Return sentences about the effects of a campaign's goal; empty if it has none."""
     if campaign.goal == NO_GOAL:
         return ""
-    end_sentence = f"In any case it ends once each item has {pluralize(campaign.judgments_per_item, 'judgment')}."
+    judgments = pluralize(campaign.judgments_per_item, "judgment")
+    end_sentence = f"The campaign ends at the latest once each item has {judgments}."
     return f"Goal: {describe_goal(campaign)}. {SENTENCE_BY_GOAL_ACTION[campaign.when_reached]} {end_sentence}"
 
 
@@ -187,8 +188,8 @@ def items_per_hit_hint(design: type[Design]) -> str:
 def gamma_hint(law: Law) -> str:
     """Return whether the law reads gamma, too."""
     return {
-        "order": "Here it is also the noise of a comparison.",
-        "ratio": "Here it is also the noise of a ratio.",
+        "order": "With this law it is also the noise of a comparison.",
+        "ratio": "With this law it is also the noise of a ratio.",
     }.get(law.reads, "")
 
 
@@ -196,10 +197,10 @@ def prior_hint(law: Law) -> str:
     """Return the numbers that an item begins with."""
     family = law.family
     if family.counts_classes:
-        return "A count for each label, separated by commas. Empty: equal counts that add up to 1."
+        return "Enter a count for each label, separated by commas. Default: equal counts that add up to 1."
     default_numbers = ", ".join(f"{number:.4g}" for number in family.default_prior)
     names = ", ".join(family.parameter_names)
-    return f"{names} of the {family.name} posterior, separated by commas. Empty: {default_numbers}."
+    return f"Enter {names} of the {family.name} posterior, separated by commas. Default: {default_numbers}."
 
 
 DESIGN_HINT_BY_SETTING: dict[str, Callable[[type[Design]], str]] = {

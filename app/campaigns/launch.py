@@ -29,7 +29,7 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Campa
     item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
         shortage_phrase = (
-            f"has {item_total} of the {campaign.fewest_items} items that one answer needs"
+            f"has {item_total} of the {campaign.fewest_items} items that one HIT needs"
             if item_total
             else "has no items yet"
         )
@@ -98,9 +98,7 @@ async def describe_own_priors(connection: AsyncConnection, campaign_id: int) -> 
     count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
     if not count:
         return None
-    predicate = "begins with a prior of its own" if count == 1 else "begin with priors of their own"
+    predicate = "starts with its own prior" if count == 1 else "start with their own priors"
     return (
-        f"{pluralize(count, 'item')} {predicate}, from the columns of the table, so scores do not start from the "
-        "prior of the "
-        "settings."
+        f"{pluralize(count, 'item')} {predicate}, read from columns of the table, not with the prior in the settings."
     )

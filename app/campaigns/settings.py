@@ -101,7 +101,7 @@ class CampaignSettings(
         description="How many items are shown together.",
     )  # fmt: skip
     criteria_shown: CriteriaShown = Field(
-        default="in turn", title="Criteria are shown",
+        default="in turn", title="Layout of criteria",
         description="Ask one criterion after another, or all side by side in a grid of up to 10 controls.",
     )  # fmt: skip
     show_numbers: bool = Field(
@@ -109,7 +109,7 @@ class CampaignSettings(
         description="Show the score next to the slider. Hiding it makes people round to tens less often.",
     )  # fmt: skip
     content: ContentKind = Field(
-        default="text", title="What an item is",
+        default="text", title="Item type",
         description="Text, Markdown, HTML, or the name of a media file in a zip that you upload with the items.",
     )  # fmt: skip
     latex: bool = Field(
@@ -118,11 +118,11 @@ class CampaignSettings(
     )  # fmt: skip
     source_column: ColumnName | None = Field(
         default=None, title="Source column",
-        description="Column with what items were made from, such as the sentence that was translated.",
+        description="Column with the source of each item, such as the sentence that was translated.",
     )  # fmt: skip
     reference_column: ColumnName | None = Field(
         default=None, title="Reference column",
-        description="Column with what items are compared with.",
+        description="Column with the reference that each item is compared with.",
     )  # fmt: skip
     differences: Differences = Field(
         default="none", title="Word differences",
@@ -138,15 +138,15 @@ class CampaignSettings(
     )  # fmt: skip
     prior: Annotated[list[FinitePriorNumber], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
-        description="Parameters that each item’s posterior starts with. Empty: the update law’s own.",
+        description="Parameters that each item’s posterior starts with. Empty: the update law’s default.",
     )  # fmt: skip
     gamma: PositiveWidth = Field(
         default=0.1, title="Gamma",
-        description="How quickly match quality falls with distance. Paper: 0.1.",
+        description="How quickly match quality falls with the distance between scores. EASL paper: 0.1.",
     )  # fmt: skip
     epsilon: PositiveWidth = Field(
         default=0.1, title="Epsilon",
-        description="How close two scores must be to expect a tie. Paper: 0.1.",
+        description="How close two scores must be to expect a tie. EASL paper: 0.1.",
     )  # fmt: skip
     tie_margin_points: int = Field(
         default=0, ge=0, le=50, title="Tie margin (points)",
@@ -163,7 +163,7 @@ class CampaignSettings(
     )  # fmt: skip
     threshold: float = Field(
         default=50.0, ge=0, le=100, allow_inf_nan=False, title="Threshold",
-        description="The line on the scale, from 0 to 100, for the rule and the goal “threshold”.",
+        description="Score that divides the scale, from 0 to 100, for the rule and the goal “threshold”.",
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="", title="Deciding criterion",
@@ -175,17 +175,17 @@ class CampaignSettings(
     )  # fmt: skip
     hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per iteration",
-        description="Only for iterations. Empty: items divided by items per HIT.",
+        description="Only for iterations. Empty: the number of items divided by the items per HIT.",
     )  # fmt: skip
     leaders_as_companions: bool = Field(
-        default=False, title="Leaders may be companions",
-        description="Only for iterations: let the leading item of a HIT appear in other HITs too. Paper: no.",
+        default=False, title="Leading items in other HITs",
+        description="Only for iterations: let the leading item of a HIT appear in other HITs too. EASL paper: no.",
     )  # fmt: skip
     seed: int = Field(default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws.")
 
     judgments_per_item: int = Field(
         default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=CAN_GROW,
-        description="The campaign ends when every item has this many. Paper: up to 10.",
+        description="The campaign ends when every item has this many. EASL paper: up to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per annotator", json_schema_extra=EDITABLE,
@@ -280,7 +280,7 @@ class CampaignSettings(
         if design and ONLINE_LAWS[update_law].family.counts_classes and "criteria" in info.data:
             refuse_differing_class_counts(info.data["design"], info.data["design_settings"], info.data["criteria"])
         if ONLINE_LAWS[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
-            raise ValueError("this law learns from the order of the items of a HIT, and one item has none")
+            raise ValueError("this law learns from the order of items in a HIT, so a HIT needs two items or more")
         return update_law
 
     @field_validator("rule")
@@ -293,7 +293,7 @@ class CampaignSettings(
                 name for name, law in ONLINE_LAWS.items() if can_law_serve_rule(SELECTION_RULES[rule], law)
             )
             needed_knowledge = (
-                "counts of labels" if SELECTION_RULES[rule].reads_labels else "where items stand on a scale"
+                "counts of labels" if SELECTION_RULES[rule].reads_labels else "the positions of items on a scale"
             )
             raise ValueError(f"this rule reads {needed_knowledge}, which only the update law {laws} keeps")
         if SELECTION_RULES[rule].reads_labels and info.data.get("criteria"):
@@ -313,13 +313,13 @@ class CampaignSettings(
         if percent is None:
             return percent
         if (design := validated_design(info.data)) and not design.compares_pairs:
-            raise ValueError("only where any two items may be compared do some answers imply others")
+            raise ValueError("answers imply others only if any two items may be compared")
         if info.data.get("criteria"):
-            raise ValueError("an answer by one criterion implies nothing by another; this needs one question")
+            raise ValueError("an answer by one criterion implies nothing about another; use a single question")
         if info.data.get("selection") == "iterations":
-            raise ValueError("iterations choose pairs before it is known who gets them; this needs streaming")
+            raise ValueError("iterations choose pairs before annotators are assigned; use streaming")
         if info.data.get("repeat_items") is False:
-            raise ValueError("an annotator who sees no item again implies nothing; this needs “Show items again”")
+            raise ValueError("answers imply others only if annotators see items again; turn on “Show items again”")
         return percent
 
     @field_validator("differences")
@@ -328,7 +328,7 @@ class CampaignSettings(
         if differences != "none" and info.data.get("content") != "text":
             raise ValueError("only texts can be compared word by word")
         if differences == "reference" and not info.data.get("reference_column"):
-            raise ValueError("name the column of the reference, from which items differ")
+            raise ValueError("name the reference column that items are compared with")
         return differences
 
     @field_validator("high_label")

@@ -68,7 +68,7 @@ def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
     if not pairs:
         return HaloTexts()
     value, k, m = max(pairs)
-    comparison = "" if len(criterion_names) == 2 else "; no other two correlate more"
+    comparison = "" if len(criterion_names) == 2 else "; no other pair correlates more"
     correlation_text = (
         f"“{criterion_names[k]}” and “{criterion_names[m]}”: item means correlate "
         f"{format_with_places(mean_correlation[k, m], 2)}, judgments within items "

@@ -245,7 +245,7 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments repeat an item for the same person. More annotators would bring the goal nearer."
+    return "Most judgments are repeats by the same person. More annotators would bring the goal closer."
 
 
 def released_items_text(count: int) -> str:
@@ -293,7 +293,7 @@ def interval_coverage_text(share: float, width_factor: float) -> str:
     if not np.isfinite(share):
         return ""
     width = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
-    return f"The posterior intervals are {width}, and about {100 * share:.0f} % contain it."
+    return f"The posterior intervals are {width}, and about {100 * share:.0f} % of them contain that mean."
 
 
 def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:

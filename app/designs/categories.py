@@ -28,8 +28,8 @@ class Categories(Design):
 
     name: ClassVar[str] = "categories"
     title: ClassVar[str] = "Categories"
-    summary: ClassVar[str] = "Choose one of several labels without an order."
-    example: ClassVar[str] = "Which sense has the word in this sentence?"
+    summary: ClassVar[str] = "Choose one of several unordered labels."
+    example: ClassVar[str] = "Which sense does the word have in this sentence?"
     value_kind: ClassVar[ValueKind] = "classes"
     items_per_hit: ClassVar[range] = range(1, 11)
     default_items: ClassVar[int] = 1
@@ -51,7 +51,7 @@ class Categories(Design):
             if is_blank(label) or len(label) > MAX_LABEL_CHARS:
                 raise ValueError(f"a label needs 1 to {MAX_LABEL_CHARS} characters; its description follows “: ”")
         if len(set(self.classes)) < len(self.labels):
-            raise ValueError("each label can be there only once")
+            raise ValueError("each label can appear only once")
         return self
 
     @property

@@ -59,11 +59,11 @@ def normalise_criteria(criteria: Sequence[CriterionSettings], campaign: Mapping[
 
     """
     if len(criteria) == 1:
-        raise ValueError(f"one alone is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
+        raise ValueError(f"one criterion is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
     names = [comparable_name(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise criterion_error(number, "name", "each criterion needs another name")
+            raise criterion_error(number, "name", "each criterion needs a different name")
     return [normalise_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
@@ -94,7 +94,8 @@ def normalise_criterion(number: int, criterion: CriterionSettings, campaign: Map
             number, f"design_settings.{errors[0]['loc'][0]}", f"{criterion['name']}: {message}"
         ) from None
     if list(design.always_shown) != list(make_design(campaign["design"], campaign["design_settings"]).always_shown):
-        raise criterion_error(number, "name", f"{criterion['name']}: what every HIT shows is the same for all criteria")
+        message = f"{criterion['name']}: the item shown in every HIT must be the same for all criteria"
+        raise criterion_error(number, "name", message)
     stored = design.model_dump(mode="json")
     return with_design_settings(criterion, {name: stored[name] for name in own_settings if stored[name] != ""})
 

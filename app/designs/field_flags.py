@@ -59,23 +59,23 @@ def refuse_blank(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
-            raise ValueError("must have something to see")
+            raise ValueError("must contain visible text")
     return value
 
 
 def require_visible_text(text: str) -> str:
     """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
-        raise ValueError("must have something to see")
+        raise ValueError("must contain visible text")
     return text
 
 
 def require_one_line(text: str) -> str:
     """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
-        raise ValueError("must stand on one line")
+        raise ValueError("must be on one line")
     if text and is_blank(text):
-        raise ValueError("must have something to see")
+        raise ValueError("must contain visible text")
     return text
 
 

@@ -54,7 +54,7 @@ class Magnitude(Design):
         le=1_000_000.0,
         allow_inf_nan=False,
         title="Value of the reference",
-        description="Annotators give twice this value to an item that is twice as good. RankME: 100.",
+        description="Annotators give twice this value to an item that is twice as good. The RankME study used 100.",
     )
 
     @property

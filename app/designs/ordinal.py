@@ -33,8 +33,7 @@ class Ordinal(Design):
         min_length=2,
         max_length=11,
         title="Points of the scale",
-        description="2 to 11 labels, one per line, from lowest to highest. A hyphen stands for a point without a "
-        "label.",
+        description="2 to 11 labels, one per line, from lowest to highest. Use a hyphen for a point without a label.",
     )
 
     @model_validator(mode="after")
@@ -43,7 +42,7 @@ class Ordinal(Design):
         if NO_LABEL in (self.labels[0], self.labels[-1]):
             raise ValueError("the first and the last point need a label")
         if len(set(self.classes)) < len(self.labels):
-            raise ValueError("each point needs another label")
+            raise ValueError("each point needs a different label")
         return self
 
     @property

@@ -32,7 +32,7 @@ class Pairwise(OrderDesign):
 
     submit_on_choice: bool = Field(
         default=False,
-        title="Submit on the choice",
+        title="Submit on choice",
         description="Submit as soon as one is chosen, if people may change their last answers.",
     )
 

@@ -13,7 +13,7 @@ class Ranking(LabelledEndsDesign, OrderDesign):
 
     name: ClassVar[str] = "ranking"
     title: ClassVar[str] = "Ranking"
-    summary: ClassVar[str] = "Put a few items in order by dragging or with keys."
+    summary: ClassVar[str] = "Order a few items by dragging or with the keyboard."
     example: ClassVar[str] = "Order these answers by how helpful they are."
     items_per_hit: ClassVar[range] = range(2, 11)
     default_items: ClassVar[int] = 5

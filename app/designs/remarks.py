@@ -62,7 +62,7 @@ class RemarkSettings(InputModel):
     def refuse_duplicate_flags(cls, reasons: list[str]) -> list[str]:
         """Refuse reasons that occur twice. Raises ValueError."""
         if len(set(reasons)) < len(reasons):
-            raise ValueError("each reason can be there only once")
+            raise ValueError("each reason can appear only once")
         return reasons
 
 

@@ -178,7 +178,7 @@ RATIO_UNIT = RatioUnit(
     "For 95 % of items about as good as the reference, the mean of all possible annotators lies between the mean so "
     "far divided by this factor and multiplied by it. In means, a ratio r counts as r / (1 + r), so that no single "
     "large number outweighs the others.",
-    "The reference stands in the middle: a ratio r is drawn at the share r / (1 + r) of the line.",
+    "The reference is in the middle: a ratio r is drawn at the share r / (1 + r) of the line.",
     "ratio",
     "mean ratio",
 )

@@ -53,7 +53,7 @@ class UnjudgedSettings(InputModel):
     def refuse_duplicate_unjudged_reasons(cls, reasons: list[str]) -> list[str]:
         """Refuse reasons that occur twice."""
         if len(set(reasons)) < len(reasons):
-            raise ValueError("each reason can be there only once")
+            raise ValueError("each reason can appear only once")
         return reasons
 
 

@@ -127,7 +127,7 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress:
 
 async def raise_missed_goal(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
     """Alert that a campaign ended by itself before its goal, and how near it was."""
-    advice = "To go on, ask for more judgments per item and reopen the campaign."
+    advice = "To continue, ask for more judgments per item and reopen the campaign."
     parameters = {
         "campaign": campaign.id,
         "goal_words": stored_goal_text(campaign),

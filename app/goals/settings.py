@@ -82,7 +82,7 @@ def all_items_best_reason(campaign: Campaign, item_count: int) -> str:
         return ""
     problem = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} are all of them"
     advice = "Choose another goal, or fewer best items before a launch."
-    return f"The goal of “{campaign.name}” says nothing: {problem}. {advice}"
+    return f"The goal of “{campaign.name}” has no meaning: {problem}. {advice}"
 
 
 def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
@@ -92,5 +92,5 @@ def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: b
     if settings.goal != NO_GOAL and has_criteria:
         return "a goal is about one question, and the campaign has several criteria"
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
-        return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so none can be released by itself"
+        return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so no item can be released on its own"
     return ""

@@ -77,8 +77,7 @@ class ColumnMeaning(NamedTuple):
 
 
 HOW_TO_USE_PRIORS = (
-    "To begin with these priors, import the items again and choose them (a tick on the page, --priors on the "
-    "command line, "
+    "To use these priors, import the items again and choose them (a tick on the page, --priors on the command line, "
     "priors=true in the API)."
 )
 
@@ -112,7 +111,9 @@ def require_column(columns: Sequence[str], name: str) -> str:
     if matching_column is None:
         similar_columns = [column for column in columns if fold_name(column) == fold_name(name)]
         several = (
-            f" Several differ from it in capitals alone: {join_names(similar_columns)}." if similar_columns else ""
+            f" Several columns differ from it only in capital letters: {join_names(similar_columns)}."
+            if similar_columns
+            else ""
         )
         raise Invalid(
             f"There is no column “{shorten_echo(name)}”.{several} The columns are: {join_names(columns)}. Nothing was "
@@ -217,7 +218,7 @@ def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...]
     for names in {other.family.parameter_names for other in ONLINE_LAWS.values()}:
         if set(names) <= set(columns):
             raise Invalid(
-                f"This file brings priors as {' and '.join(names)}, and the update law {law.name} takes "
+                f"This file has priors as {' and '.join(names)}, and the update law {law.name} takes "
                 f"{' and '.join(parameter_names)}. Import without them, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
                 columns=list(names),

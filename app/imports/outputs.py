@@ -33,7 +33,7 @@ from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, Up
 
 REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
 OUTPUTS_PER_COPY = 5_000
-OUTPUTS_NOT_IMPORTABLE_MESSAGE = "outputs of systems can be imported into drafts, and into what is running with systems"
+OUTPUTS_NOT_IMPORTABLE_MESSAGE = "outputs of systems can be imported only into drafts and campaigns of systems"
 MAX_SYSTEMS_TIMES_SEGMENTS = 10_000_000  # every process keeps them in memory at 4 bytes each
 
 SYSTEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields")
@@ -256,7 +256,7 @@ async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: 
     await revisions.block_writers(connection, campaign.id)
     campaign = await lifecycle.lock_campaign(connection, slug)
     if campaign.status == "finished":
-        lifecycle.require_draft(campaign, "a system can join as long as others are judged")
+        lifecycle.require_draft(campaign, "a system can be added only while others are judged")
     return campaign
 
 
@@ -264,9 +264,8 @@ def kinds_mixed_error(campaign: Campaign) -> Conflict:
     """Return the refusal to mix items and systems in one campaign."""
     existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
-        f"“{campaign.name}” has {existing_kind}, and this file brings {uploaded_kind}. Replace those that are "
-        "there, or make another "
-        "campaign. Nothing was imported.",
+        f"“{campaign.name}” has {existing_kind}, and this file contains {uploaded_kind}. Replace those that are there, "
+        "or make another campaign. Nothing was imported.",
         code="kinds_mixed",
     )
 

@@ -151,8 +151,8 @@ def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecas
     if not is_forecast_measured_by_law(campaign, evidence):
         return (
             f"With more than {MAX_ITEMS_MEASURED_BY_LAW} items, the plan measures the goal by plain means, but this "
-            f"campaign by the scores of {evidence.law.short_title}. If some annotators answer at random, it may need "
-            "far fewer judgments."
+            f"campaign measures it by the scores of {evidence.law.short_title}. If some annotators answer at random, "
+            "it may need far fewer judgments."
         )
     if np.isfinite(goal_forecast.judgments_needed).all():
         return ""
@@ -211,7 +211,7 @@ def forecast_time_text(campaign: CampaignWithProgress) -> str:
     if max_seconds > MAX_FORECAST_SECONDS:
         return (
             f"{usual_text}, and longer if the goal is far. This page waits at most "
-            f"{humanize_seconds(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” takes the time that it needs."
+            f"{humanize_seconds(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” has no time limit."
         )
     max_text = humanize_seconds(max_seconds)
     is_same = max_text == humanize_seconds(usual_seconds)
@@ -310,7 +310,7 @@ class ForecastRunner:
         except TimeoutError as problem:
             message = (
                 f"The plan was not ready after {self.max_seconds:g} seconds: there are many items, or other plans are "
-                f"running. `easel plan {slug}` takes the time that it needs."
+                f"running. `easel plan {slug}` has no time limit."
             )
             raise Conflict(message, code="plan_takes_long") from problem
 

@@ -164,7 +164,7 @@ def failed_checks_hint(
     reasons = (
         [too_few_checks_reason(need, name, workload) for name, need in requirements.items()] if checks_percent else []
     )
-    return " ".join([f"Rules flag no one before {needed} by one person.", *filter(None, reasons)])
+    return " ".join([f"Rules flag a person after {needed} at the earliest.", *filter(None, reasons)])
 
 
 def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
@@ -185,7 +185,7 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
     available = workload.max_checks.get(kind)
     requirement_text = f"this rule needs {requirement.count} failed ones, so it cannot find anyone."
     if available is not None and available < requirement.count:
-        return f"One person meets at most {pluralize(available, f'{kind} item')}; {requirement_text}"
+        return f"One person sees at most {pluralize(available, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:
         return ""
     check_total = sum(workload.max_checks.values())
@@ -194,4 +194,4 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
         return ""
     expected = max(1, round(workload.max_hits * check_share))
     meets = pluralize(expected, f"{kind} item")
-    return f"With {pluralize(workload.max_hits, 'HIT')} per person, each person meets about {meets}; {requirement_text}"
+    return f"With {pluralize(workload.max_hits, 'HIT')} per person, each person sees about {meets}; {requirement_text}"

@@ -39,7 +39,7 @@ class QualitySettings(InputModel):
     )  # fmt: skip
     false_alarms: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
         default=DEFAULT_FALSE_ALARMS_PER_1000, title="False alarms (per 1,000)", json_schema_extra=EDITABLE,
-        description="Acceptable false alarms per 1,000 careful people and rule. Fewer need more answers.",
+        description="Acceptable false alarms of each rule per 1,000 careful people. Lower values need more answers.",
     )  # fmt: skip
 
     checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(

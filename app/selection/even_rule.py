@@ -183,7 +183,7 @@ def even_hit_sizes(count: int, items_per_hit: int) -> list[int]:
 
 EVEN_RULE = EvenRule(
     "scores",
-    "Whole scale: ask about all items equally often, next to similar ones",
+    "Whole scale: ask about all items equally often, together with similar ones",
     needs_ordered_scores=True,
     arrange=arrange_by_judgments,
     reason=FEWEST_JUDGMENTS,

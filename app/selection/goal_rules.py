@@ -40,7 +40,7 @@ def log_gain_near_line(make_line: LineFactory, settings: SelectionSettings, valu
 
 BEST_ITEMS_RULE = AlgorithmOne(
     "best",
-    "Best items: focus on items that may or may not be among the best",
+    "Best items: focus on items not yet clearly among the best or the rest",
     needs_ordered_scores=True,
     arrange=partial(arrange_near_line, best_items_line),
     leader_worth=partial(log_gain_near_line, best_items_line),
@@ -48,7 +48,7 @@ BEST_ITEMS_RULE = AlgorithmOne(
 )
 THRESHOLD_RULE = AlgorithmOne(
     "threshold",
-    "Threshold: focus on items that may lie on either side of it",
+    "Threshold: focus on items not yet clearly above or below it",
     needs_ordered_scores=True,
     needs_bounded_scores=True,
     arrange=partial(arrange_near_line, threshold_line),

@@ -91,7 +91,10 @@ def minimum_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[
     minimums_with_reasons = [(1, "")]
     if limit:
         minimums_with_reasons.append(
-            (ceil(hits_needed / limit), f"it asks for {pluralize(hits_needed, 'HIT')}, and each may answer {limit:,}")
+            (
+                ceil(hits_needed / limit),
+                f"the campaign asks for {pluralize(hits_needed, 'HIT')}, and each annotator may answer {limit:,}",
+            )
         )
     if not campaign.segment_count and not campaign.repeat_items:
         minimums_with_reasons.append(

@@ -87,11 +87,11 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
         else read_unquoted_rows(read_lines, delimiter)
     )
     if quote_mode == QUOTES_ARE_TEXT:
-        notes.append("Quotation marks are part of the text: they enclose no cells here.")
+        notes.append("Quotation marks are part of the text and do not enclose cells.")
     elif quote_mode == QUOTES_ENCLOSE_CELLS and is_tsv:
-        notes.append("Quotation marks enclose cells, and are no part of the text.")
+        notes.append("Quotation marks enclose cells and are not part of the text.")
     if scan.empty_row_count:
-        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without anything in a cell left out.")
+        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content left out.")
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
@@ -306,7 +306,7 @@ def keep_named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
                 "Name it, or remove it.",
             )
     if unnamed_positions:
-        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or anything in a cell left out.")
+        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or content left out.")
     columns = {position: name for position, name in enumerate(names) if name}
     check_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes

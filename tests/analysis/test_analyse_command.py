@@ -125,7 +125,7 @@ def test_of_several_methods_one_that_cannot_score_is_empty_and_says_why(easel, l
         easel("analyse", launched, "--method", "mean", "--method", "rao_kupper", "--format", "json").output
     )
     assert (found["rows"][0]["mean"], found["rows"][0]["rao_kupper"]) == (50.0, None)
-    assert any(note.startswith("Rao-Kupper: Ties are all there is") for note in found["notes"])
+    assert any(note.startswith("Rao-Kupper: All comparisons are ties") for note in found["notes"])
 
 
 def test_two_methods_are_compared(easel, answered_campaign):
@@ -255,7 +255,7 @@ def test_a_table_that_is_too_wide_goes_on_below_with_the_same_first_column(wide,
 
 def test_the_sentences_of_coefficients_are_there_when_asked_for(wide):
     told, plain = (" ".join(wide("--table", "agreement", *more)) for more in (["--explain"], []))
-    sentence = "where 0 is chance and 1 is complete"
+    sentence = "0 is chance and 1 is complete agreement"
     assert sentence in told
     assert sentence not in plain
 

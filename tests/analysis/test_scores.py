@@ -51,7 +51,7 @@ def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement
     found = SCORE_METHODS["trueskill"].fit(made)
     told = moderate_means(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
     share, times = told.compare_intervals(*scores_and_interval_ends(found)[1:])
-    assert f"about {100 * share:.0f} in 100 of its intervals hold" in found.notes[0]
+    assert f"about {100 * share:.0f} in 100 of its intervals contain" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
     assert share < 0.9  # an error of 8 points is more than it believes in
 
@@ -134,7 +134,7 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
     (_, low, high), (_, mean_low, mean_high) = (
         scores_and_interval_ends(one) for one in (found, SCORE_METHODS["mean"].fit(crowd_answers()))
     )
-    assert any("how much has been asked, not how much people agree" in note for note in found.notes)
+    assert any("the number of judgments, not how much people agree" in note for note in found.notes)
     assert (100 * (high - low) > mean_high - mean_low).all()
 
 
@@ -216,7 +216,7 @@ def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
     monkeypatch.setattr(pairwise_tables, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
     found = pairwise_tables.elo_scores(crowd_answers())
     assert found.low is None
-    assert "360 pairs are too many to draw them again, so there are no intervals." in found.notes
+    assert "360 pairs are too many to resample, so there are no intervals." in found.notes
 
 
 def test_expected_wins_stay_chances_in_per_cent():

@@ -147,7 +147,7 @@ def test_agreement_begins_with_what_its_figures_say_together():
     alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
     assert found.verdict == (
         f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
-        f"{alpha['low']:.2f} to {alpha['high']:.2f}). As many judgments again would give a ranking that "
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}). As many new judgments would give a ranking that "
         f"correlates {again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
     )
 
@@ -155,7 +155,7 @@ def test_agreement_begins_with_what_its_figures_say_together():
 def test_agreement_that_may_be_chance_is_not_called_agreement():
     random = np.random.default_rng(2).integers(0, 101, (4, 12)).tolist()
     made = answers([(who, {k: float(score) for k, score in enumerate(row)}) for who, row in enumerate(random)])
-    assert verdict(made).startswith("It cannot be told whether annotators agree more than by chance: ")
+    assert verdict(made).startswith("It is unclear whether annotators agree more than by chance: ")
 
 
 def test_annotators_who_turn_the_scale_around_disagree():
@@ -167,11 +167,13 @@ def test_annotators_who_turn_the_scale_around_disagree():
 def test_agreement_without_an_interval_is_given_as_a_figure_alone():
     truth = {k: 9.0 * k for k in range(12)}
     said = verdict(answers([(0, truth), (1, truth)]))
-    assert said.startswith("There is no interval to tell agreement from chance: Krippendorff’s alpha is 1.00.")
+    assert said.startswith(
+        "Without an interval, agreement and chance cannot be distinguished: Krippendorff’s alpha is 1.00."
+    )
 
 
 def test_judgments_that_are_all_the_same_have_no_agreement_beyond_chance():
-    assert "cannot be told: all judgments are the same" in verdict(answers(TIES))
+    assert "agree more than by chance: all judgments are the same" in verdict(answers(TIES))
 
 
 @pytest.mark.parametrize("name", ["label_items", "graded_response"])

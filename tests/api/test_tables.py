@@ -62,7 +62,7 @@ async def test_priors_are_taken_when_they_are_asked_for_and_told_at_the_launch(p
     assert done["with_prior"] == 3
     led = (await program.post(f"{address}/transitions", json={"action": "launch"})).json()
     assert led["status"] == "running"
-    assert led["notes"][0].startswith("3 items begin with priors of their own")
+    assert led["notes"][0].startswith("3 items start with their own priors")
 
 
 async def test_a_meaning_can_be_declined(program):

@@ -117,7 +117,7 @@ async def test_a_coefficient_is_a_line_that_says_more_when_asked(answered_campai
     told = rows.nth(3).locator("p")
     await expect(told).to_be_hidden()
     await rows.nth(3).locator("summary").click()
-    await expect(told).to_contain_text("where 0 is chance and 1 is complete")
+    await expect(told).to_contain_text("0 is chance and 1 is complete agreement")
     assert await violations(page) == ""
 
 

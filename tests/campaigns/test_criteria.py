@@ -171,7 +171,7 @@ def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(subtes
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])
 def test_a_name_that_nobody_can_see_is_refused(unseen):
-    with pytest.raises(ValidationError, match="must have something to see"):
+    with pytest.raises(ValidationError, match="must contain visible text"):
         settings(criteria=[BOTH[0] | {"name": unseen}, BOTH[1]])
 
 

@@ -271,9 +271,9 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
     address = await create(researcher, goal="best", best_items="3", rule="threshold", when_reached="pause")
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/launch/confirm")).text
-    assert "the selection rule (threshold), how many items are the best (3), the threshold (50);" in page
+    assert "the selection rule (threshold), the number of best items (3), the threshold (50);" in page
     assert "Goal: We know the best 3 items" in page
-    assert "the campaign pauses. In any case it ends once each item has 10 judgments." in page
+    assert "the campaign pauses. The campaign ends at the latest once each item has 10 judgments." in page
     assert f'<a href="{address}/plan">Plan</a> estimates how many' in page
     assert "“best” suits this goal" in page
 

@@ -89,10 +89,10 @@ def test_implied_pairs_can_be_skipped_where_any_two_items_are_compared():
 
 def test_where_nothing_can_be_implied_that_is_refused(subtests):
     for more, words in (
-        ({"design": "slider"}, "only where any two items may be compared"),
-        ({"design": "ranking"}, "only where any two items may be compared"),
-        ({"design": "baseline"}, "only where any two items may be compared"),
-        ({"selection": "iterations"}, "needs streaming"),
+        ({"design": "slider"}, "only if any two items may be compared"),
+        ({"design": "ranking"}, "only if any two items may be compared"),
+        ({"design": "baseline"}, "only if any two items may be compared"),
+        ({"selection": "iterations"}, "use streaming"),
         ({"repeat_items": False}, "Show items again"),
         ({"implied_asked_percent": 0}, "greater than or equal to 1"),
         ({"implied_asked_percent": 101}, "less than or equal to 100"),

@@ -124,7 +124,7 @@ async def test_of_more_than_two_criteria_the_page_tells_the_two_that_move_togeth
     campaign = await create_campaign_with_criteria(engine, 3)
     await answer_all_hits(engine, campaign)
     words = (await state_of(engine, (await views_of(engine, campaign))[2])).figures["words"]
-    assert words["halo"].endswith("; no other two correlate more.")
+    assert words["halo"].endswith("; no other pair correlates more.")
     assert words["halo_warning"] == ""
 
 

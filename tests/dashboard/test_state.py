@@ -50,7 +50,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
-    told = "The posterior intervals are 2.9 times as wide, and about 100 % contain it."
+    told = "The posterior intervals are 2.9 times as wide, and about 100 % of them contain that mean."
     assert after.figures["words"]["held"] == told
 
 
@@ -149,9 +149,12 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
         interval_coverage_text(0.62, 0.43)
-        == "The posterior intervals are 0.4 times as wide, and about 62 % contain it."
+        == "The posterior intervals are 0.4 times as wide, and about 62 % of them contain that mean."
     )
-    assert interval_coverage_text(0.95, 1.04) == "The posterior intervals are about as wide, and about 95 % contain it."
+    assert (
+        interval_coverage_text(0.95, 1.04)
+        == "The posterior intervals are about as wide, and about 95 % of them contain that mean."
+    )
     assert interval_coverage_text(np.nan, np.nan) == ""
 
 

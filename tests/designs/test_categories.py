@@ -45,7 +45,7 @@ def test_labels_that_nobody_could_tell_apart_are_refused(subtests):
     for labels, said in (
         (["yes"], "at least 2"),
         ([str(k) for k in range(31)], "at most 30"),
-        (["bank: money", "bank: river"], "each label can be there only once"),
+        (["bank: money", "bank: river"], "each label can appear only once"),
         (["yes", ": nothing before it"], "a label needs 1 to 80 characters"),
         (["yes", "x" * 81], "a label needs 1 to 80 characters"),
         (["yes", "x" * 501], "at most 500"),

@@ -136,7 +136,7 @@ def test_a_reference_that_cannot_be_is_refused(subtests):
         ({"reference_value": 0}, "reference_value: Input should be greater than or equal to 0.01"),
         ({"reference_value": -5}, "reference_value"),
         ({"reference_value": "nan"}, "reference_value: must be a number"),
-        ({"reference": "  "}, "reference: must have something to see"),
+        ({"reference": "  "}, "reference: must contain visible text"),
         ({"scale": 7}, "scale: Extra inputs are not permitted"),
     ):
         with subtests.test(settings=settings, told=told), pytest.raises(ValidationError, match=told):

@@ -40,8 +40,8 @@ def test_points_that_nobody_could_tell_apart_are_refused(subtests):
     for labels, said in (
         (["yes"], "at least 2"),
         ([str(k) for k in range(12)], "at most 11"),
-        (["yes", "no", "yes"], "each point needs another label"),
-        (["no", "-", "2"], "each point needs another label"),
+        (["yes", "no", "yes"], "each point needs a different label"),
+        (["no", "-", "2"], "each point needs a different label"),
         (["-", "yes"], "the first and the last point need a label"),
         (["no", ""], "at least 1 character"),
         (["no", "x" * 81], "at most 80 characters"),

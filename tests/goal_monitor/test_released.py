@@ -180,7 +180,7 @@ async def test_what_is_settled_is_told(engine, researcher):
 
 @pytest.mark.parametrize("goal", ["halves", "order"])
 def test_what_is_said_of_all_items_together_releases_none(goal):
-    with pytest.raises(ValidationError, match="none can be released by itself"):
+    with pytest.raises(ValidationError, match="no item can be released on its own"):
         CampaignSettings.model_validate({"name": "A", "question": "B?", "goal": goal, "when_reached": "release"})
 
 

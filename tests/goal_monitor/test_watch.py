@@ -169,7 +169,7 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     )
     async with engine.connect() as connection:
         because = await connection.scalar(text("SELECT because FROM alerts WHERE kind = 'missed'"))
-    assert because.startswith(f"At the end it was {share} %. To go on, ask for more judgments per item")
+    assert because.startswith(f"At the end it was {share} %. To continue, ask for more judgments per item")
 
 
 async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engine):

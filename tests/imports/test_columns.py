@@ -62,7 +62,7 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
     async with engine.connect() as connection:
         said = await describe_own_priors(connection, campaign.id)
     assert said is not None
-    assert said.startswith("2 items begin with priors of their own")
+    assert said.startswith("2 items start with their own priors")
     await import_file(engine, campaign, PRIORS, replace=True)
     async with engine.connect() as connection:
         assert await describe_own_priors(connection, campaign.id) is None
@@ -148,7 +148,7 @@ async def test_two_columns_that_differ_in_capitals_alone_are_not_mixed_up(engine
     content = "id,Text,TEXT\n1,a,b\n"
     problem = await problem_of(engine, campaign, content, shown="text")
     assert problem.code == "column_unknown"
-    assert "differ from it in capitals alone: Text, TEXT" in problem.message
+    assert "differ from it only in capital letters: Text, TEXT" in problem.message
     await import_file(engine, campaign, content, shown="TEXT")
     assert await value(engine, "SELECT shown FROM items") == "b"
 

@@ -141,7 +141,7 @@ async def test_a_copy_has_files_of_its_own(engine):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"differences": "reference"}, "name the column of the reference"),
+        ({"differences": "reference"}, "name the reference column"),
         ({"differences": "pair", "content": "html"}, "only texts"),
         ({"content": "pdf"}, "should be text or markdown"),
     ],

@@ -57,18 +57,18 @@ async def test_columns_with_a_meaning_are_told_with_boxes_and_a_receipt(research
     await upload(researcher, address, EXPORTED, shown="text", asked=["priors", "check"], take=["check"])
     assert "“alpha” and “beta” could be the prior" in await receipt(researcher, address)
     assert "1 check among them" in await receipt(researcher, address)
-    assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text
+    assert "their own priors" not in (await researcher.get(f"{address}/launch/confirm")).text
     more: dict[str, str | list[str]] = {"asked": ["priors", "check"], "take": ["priors"], "replace": "on"}
     await upload(researcher, address, EXPORTED, "a.csv", shown="text", **more)
     assert "Imported 6 items. The file has 6 rows in 7 lines." in await receipt(researcher, address)
-    assert "5 items begin with priors of their own" in (await researcher.get(f"{address}/launch/confirm")).text
+    assert "5 items start with their own priors" in (await researcher.get(f"{address}/launch/confirm")).text
 
 
 async def test_a_form_without_boxes_takes_no_priors(researcher, engine):
     address = await create(researcher)
     await upload(researcher, address, EXPORTED, shown="text")
     assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
-    assert "priors of their own" not in (await researcher.get(f"{address}/launch/confirm")).text
+    assert "their own priors" not in (await researcher.get(f"{address}/launch/confirm")).text
 
 
 PICTURES = "id,text\n1,a.png\n2,b.png\n3,c.png\n"

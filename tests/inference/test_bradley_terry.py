@@ -163,7 +163,7 @@ def test_many_groups_are_counted_not_listed():
 def test_without_a_prior_groups_are_those_that_beat_each_other_both_ways():
     fit = bradley_terry.fit([0, 0, 2, 2, 1], [1, 1, 3, 3, 2], [1, -1, 1, -1, 1], prior=0)
     assert fit.group.tolist() == [0, 0, 1, 1]
-    assert "did not beat or tie each other both ways round" in fit.notes[0]
+    assert "did not beat or tie each other in both ways" in fit.notes[0]
 
 
 def test_all_ties_leave_all_scores_equal_and_say_so():

@@ -109,7 +109,7 @@ def test_the_labels_of_1979_from_shares_of_votes():
 def test_random_restarts_find_a_better_end_for_the_labels_of_1979():
     result = fit(*anesthesia(), **UNSMOOTHED, restarts=200, rng=np.random.default_rng(1))
     assert result.log_likelihood >= -189.41
-    assert "random starts ended higher than the start asked for, the best by 1.33" in result.notes[0]
+    assert "random starts ended higher than the requested start, the best by 1.33" in result.notes[0]
     # The classes carry the names that the labels give them, whatever they were called where the start was drawn.
     assert (result.typical_response.argmax(axis=1) == np.arange(4)).all()
 
@@ -379,7 +379,7 @@ def test_an_item_nobody_saw_is_known_by_the_prevalence_alone():
     np.testing.assert_array_equal(result.estimable, [True, True, True, False, False])
     np.testing.assert_array_equal(result.posterior[3], result.prevalence)
     assert result.entropy[4] == entropy(result.prevalence)
-    assert result.notes == ("Without a label, so that all one knows is the prevalence: items 3 and 4.",)
+    assert result.notes == ("Without a label, so only the prevalence is known: items 3 and 4.",)
 
 
 def test_an_annotator_without_labels_is_not_rated():
@@ -392,7 +392,7 @@ def test_an_annotator_without_labels_is_not_rated():
     assert not np.isnan(result.accuracy[:3]).any()
     assert (result.evidence[3:] == 0).all()
     assert result.notes == (
-        "Without a label, so that nothing can be said of them: 12 annotators (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...).",
+        "Without a label, so nothing is known about them: 12 annotators (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...).",
     )
 
 
@@ -405,12 +405,9 @@ def test_labels_that_nothing_can_be_compared_with_are_set_aside():
     assert not result.estimable[4:].any()
     assert not result.estimable_annotators[3]
     assert result.notes == (
+        ("Labelled only by annotators whose labels were set aside, so only the prevalence is known: items 4 and 5."),
         (
-            "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: "
-            "items 4 and 5."
-        ),
-        (
-            "None of their items has a second label, so nothing tells how good they are and their labels were set "
+            "None of their items has a second label, so it is unknown how good they are, and their labels were set "
             "aside: annotator 3."
         ),
     )
@@ -418,16 +415,14 @@ def test_labels_that_nothing_can_be_compared_with_are_set_aside():
 
 def test_one_annotator_who_labels_twice_is_consistent_not_right():
     result = fit(np.repeat(np.arange(6), 3), np.zeros(18, int), np.repeat([0, 0, 0, 1, 1, 1], 3))
-    assert result.notes == (
-        "All labels are by one annotator, so what is measured is how consistent they are, not how right.",
-    )
+    assert result.notes == ("All labels are by one annotator, so this measures consistency, not accuracy.",)
 
 
 def test_one_label_for_all_tells_nothing_of_the_others():
     result = fit(*complete(3, [1, 1, 1]), n_labels=3)
     assert np.isfinite(result.posterior).all()
     np.testing.assert_array_equal(consensus(result)[0], [1, 1, 1])
-    assert result.notes == ("Every label is 1, so nothing tells how annotators would label anything else.",)
+    assert result.notes == ("Every label is 1, so it is unknown how annotators would label anything else.",)
 
 
 def test_two_labels_an_item_leave_something_open():
@@ -447,7 +442,7 @@ def test_many_groups_are_not_all_named():
     apart = np.repeat(np.arange(12), len(items)) * 3
     result = fit(np.tile(items, 12) + apart, np.tile(annotators, 12) + apart, np.tile(labels, 12))
     assert result.notes[0].startswith("The annotators fall into 12 groups")
-    assert "annotators 27, 28 and 29; ... What" in result.notes[0]
+    assert "annotators 27, 28 and 29; ... The classes" in result.notes[0]
 
 
 def test_without_smoothing_a_class_that_an_annotator_never_met_is_not_rated():
@@ -491,9 +486,7 @@ def test_a_random_start_that_settles_is_taken_where_the_first_does_not():
         fit(*anesthesia(), **UNSMOOTHED, max_iterations=10)
     result = fit(*anesthesia(), **UNSMOOTHED, max_iterations=10, restarts=100, rng=np.random.default_rng(1))
     assert result.iterations <= 10
-    assert (
-        result.notes[1] == "The start asked for did not settle either. Reported is the highest end of a random start."
-    )
+    assert result.notes[1] == "The requested start did not settle either. The result is from the best random start."
 
 
 # What cannot be

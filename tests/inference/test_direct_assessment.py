@@ -57,7 +57,7 @@ def test_what_cannot_be_estimated_is_nan_and_said():
     assert np.isfinite(found.low).tolist() == [True, False, True, True, False, False]
     assert found.notes == (
         "3 items have no judgment, and so no score.",
-        "1 item has one judgment: how far off it may be is taken from the others.",
+        "1 item has one judgment: its error is estimated from the other items.",
     )
 
 
@@ -66,13 +66,16 @@ def test_why_there_is_no_interval_is_said():
     assert np.isnan([*once.low, *once.standard_error, *alike.low, *alike.standard_error]).all()
     assert once.notes[0].startswith("No item was judged by two annotators")
     assert alike.notes == (
-        "Annotators never gave an item different scores, so nothing tells how far they differ: there are no intervals.",
+        (
+            "Annotators never gave an item different scores, so it is unknown how far they differ, and there are no "
+            "intervals."
+        ),
     )
 
 
 def test_judgments_of_the_same_annotator_are_said():
     found = fit([0, 0, 0, 1, 1], [0, 1, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.9])
-    assert "1 item was judged again by the same annotator, which narrows no interval." in found.notes
+    assert "1 item was judged again by the same annotator, which does not narrow any interval." in found.notes
 
 
 def test_equal_scores_have_no_error_of_rounding():

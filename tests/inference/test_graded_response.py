@@ -226,7 +226,9 @@ def test_baseline_is_advised_on_by_how_often_it_wins_and_loses(counts, verdict, 
 def test_baseline_that_always_ties_is_no_baseline():
     advice = baseline_advice([0, 0])
     assert advice.verdict == "tied"
-    assert advice.sentence.startswith("The baseline won 0, tied 2 and lost 0 of 2 judgments: it tells no system")
+    assert advice.sentence.startswith(
+        "The baseline won 0, tied 2 and lost 0 of 2 judgments: it does not tell any systems"
+    )
     assert math.isnan(advice.share_won)
     with pytest.raises(Inestimable):
         baseline_advice([])
@@ -306,7 +308,7 @@ def test_fit_that_is_stopped_early_is_refused():
 
 def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
     items = np.repeat(np.arange(12), 2)
-    with pytest.raises(NotConverged, match="two answers") as refused:
+    with pytest.raises(NotConverged, match="two solutions") as refused:
         fit(items, np.tile([0, 1], 12), items, np.tile([1, -1], 12))
     assert refused.value.code == "no_single_answer"
 

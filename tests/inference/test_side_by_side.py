@@ -71,7 +71,7 @@ def test_a_few_items_that_agree_are_no_certainty(n):
     found = correlate_with_intervals(np.arange(n), np.arange(n), rng=rng())
     assert [getattr(found, name).value for name in NAMES] == pytest.approx([1.0] * 4)
     assert np.isnan([[getattr(found, name).low, getattr(found, name).high] for name in NAMES]).all()
-    assert found.notes == (f"There is no interval: it is found by drawing items again, and {n} items are too few.",)
+    assert found.notes == (f"There is no interval: it comes from resampling items, and {n} items are too few.",)
 
 
 def test_where_every_draw_has_the_same_value_the_interval_is_not_a_point():

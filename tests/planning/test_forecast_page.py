@@ -76,7 +76,7 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     found = await forecast_campaign(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
     assert found.run_out_warning.startswith(
-        "In 2 of 2 simulated campaigns the 3 annotators have answered all that they may"
+        "In 2 of 2 simulated campaigns the 3 annotators have answered all HITs they are allowed"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
@@ -109,7 +109,7 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_campaign(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.run_out_warning.startswith(
-        "In 1 of 1 simulated campaign the 4 annotators have answered all that they may"
+        "In 1 of 1 simulated campaign the 4 annotators have answered all HITs they are allowed"
     )
     with pytest.raises(Refusal, match="needs 100 more HITs, and each annotator may answer 25"):
         await forecast_campaign(engine, campaign.slug, annotators=3, runs=1, now=NOW)
@@ -172,7 +172,7 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert "takes about 10 seconds, and up to 50 seconds" in page
     large = await running(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{large.slug}/plan")).text
-    assert f"This page waits at most 3 minutes; “easel plan {large.slug}” takes the time that it needs." in page
+    assert f"This page waits at most 3 minutes; “easel plan {large.slug}” has no time limit." in page
     earlier = await running(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
         await forecast_campaign(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
@@ -285,7 +285,9 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
         == "The annotators run out before the goal is reached."
     )
     said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning
-    assert said.startswith("In 2 of 3 simulated campaigns the 9 annotators have answered all that they may before the")
+    assert said.startswith(
+        "In 2 of 3 simulated campaigns the 9 annotators have answered all HITs they are allowed before the"
+    )
     assert forecast.run_out_warning == ""
 
 
@@ -350,7 +352,7 @@ async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_wait
     campaign = await running(engine, items=8, **GOAL)
     app.state.forecasts.max_seconds = 0
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
-    assert (reply.status_code, f"`easel plan {campaign.slug}` takes the time" in reply.text) == (200, True)
+    assert (reply.status_code, f"`easel plan {campaign.slug}` has no time limit" in reply.text) == (200, True)
     assert not app.state.forecasts.lock.locked()
 
 

@@ -61,9 +61,9 @@ async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, resear
             step=step, version=version, outcome=outcome, name=f"A{number}",
         )  # fmt: skip
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
-    assert [html.count(words) for words in ("did not agree", "did not pass the test", ">active<")] == [1, 1, 1]
+    assert [html.count(words) for words in ("did not consent", "did not pass the test", ">active<")] == [1, 1, 1]
     assert (
-        "This person did not agree." in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+        "This person did not consent." in (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
     )
 
 

@@ -26,7 +26,7 @@ async def page_of(researcher, campaign, part):
 
 
 GOLD_CANNOT = (
-    "With 6 HITs per person, each person meets about 1 gold item; "
+    "With 6 HITs per person, each person sees about 1 gold item; "
     "this rule needs 5 failed ones, so it cannot find anyone."
 )
 
@@ -42,7 +42,7 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     campaign = await with_gold(engine)
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
     form = await page_of(researcher, campaign, "edit")
-    assert "Rules flag no one before 5 failed gold items or 3 failed attention items by one person." in form
+    assert "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest." in form
     assert GOLD_CANNOT in form
 
 
@@ -63,13 +63,13 @@ async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, r
 async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
     campaign = await with_gold(engine, ITEMS + GOLD[: GOLD.index("g3")], hits_per_annotator=None, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
-    assert "One person meets at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
+    assert "One person sees at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
 
 
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
     campaign = await with_gold(engine, quality_preset="off")
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
-    assert "Rules flag no one" not in await page_of(researcher, campaign, "edit")
+    assert "Rules flag a person" not in await page_of(researcher, campaign, "edit")
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):

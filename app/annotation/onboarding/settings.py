@@ -30,7 +30,7 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
         default=None, title="People from one network address", json_schema_extra=EDITABLE,
-        description="New people per hour from one address, such as a class. Empty: the server’s limit, usually 60.",
+        description="Most new people per hour, for example from one school. Empty: the server’s limit, usually 60.",
     )  # fmt: skip
     welcome: bool = Field(
         default=True, title="Welcome page",

@@ -18,7 +18,7 @@ from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments
 
 ALL_SAME_MESSAGE = (
-    "All judgments are the same, so chance would agree completely too, and a figure that corrects for chance does not "
+    "All judgments are the same. Chance would agree completely too, so a figure that corrects for chance does not "
     "exist."
 )
 
@@ -100,5 +100,5 @@ def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
         return (Note("no_interval", interval.refusal),)
     if interval.usable_draws < draws:
         missing = f"In {draws - interval.usable_draws:,} of {draws:,} draws of the items the value does not exist"
-        return (Note("draws_without_value", f"{missing}; the interval rests on the others."),)
+        return (Note("draws_without_value", f"{missing}; the interval uses the others."),)
     return ()

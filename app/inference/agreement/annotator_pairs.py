@@ -82,7 +82,8 @@ def find_shared_judgments(judgments: Judgments, least_shared: int) -> SharedJudg
     order = order[np.repeat(is_large_enough, sizes)]
     first, second = first[order], second[order]
     pair, starts = np.repeat(np.arange(len(kept_sizes)), kept_sizes), np.cumsum(kept_sizes) - kept_sizes
-    weighting_text = f"each weighted by the items they share, half of them {int(np.median(kept_sizes)):,} or fewer"
+    median = int(np.median(kept_sizes))
+    weighting_text = f"each weighted by the number of items they share (half of the pairs share {median:,} or fewer)"
     notes = [
         Note(
             "mean_over_pairs",

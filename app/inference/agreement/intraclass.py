@@ -18,18 +18,16 @@ from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.judgments import Judgments, shared_judgments
 
-ONE_WAY_MEANING = (
-    "The share of the differences between scores that comes from the items, not from who judged them or noise."
-)
+ONE_WAY_MEANING = "The share of the differences between scores that comes from the items, not from annotators or noise."
 TWO_WAY_MEANING = (
-    "The share of the differences between scores that comes from the items, and not from annotators who are strict or "
-    "mild throughout, or from noise."
+    "The share of the differences between scores that comes from the items, not from generally strict or mild "
+    "annotators or from noise."
 )
 ICC_CAVEAT = (
-    "It is low where all items are alike, however careful annotators are, and a bias that all annotators share does "
-    "not show, so it cannot tell whether scores are right."
+    "It is low if all items are alike, however careful annotators are. It does not show a bias that all annotators "
+    "share, so it cannot tell whether scores are right."
 )
-NO_VARIATION_MESSAGE = "All scores are the same, so there are no differences to share out between items and annotators."
+NO_VARIATION_MESSAGE = "All scores are the same, so there are no differences to divide between items and annotators."
 
 VarianceComponents = Callable[[Array], tuple[Array, Array]]
 """Function of weights (D, I) to the variance between items, and the rest of the variance of a judgment, (D,) each."""
@@ -87,7 +85,7 @@ def two_way_icc(
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_annotators == len(judgments.items):
         raise Inestimable(
-            "No annotator judged two items, so strict or mild annotators cannot be told from noise.",
+            "No annotator judged two items, so strict or mild annotators cannot be distinguished from noise.",
             code="annotators_not_shared",
         )
     return _estimate_icc(

@@ -65,10 +65,10 @@ def fit(
 
 def _alpha_meaning(metric: MeasurementLevel) -> str:
     return (
-        "How far annotators agree beyond chance, where 0 is chance and 1 is complete "
-        f"({_DISTANCE_MEANINGS[metric]}). It is low where nearly all judgments are alike even if annotators are "
-        "good, and high where they share a mistake: it "
-        "measures whether other annotators would say the same, not whether that is right."
+        "How far annotators agree beyond chance: 0 is chance and 1 is complete agreement "
+        f"({_DISTANCE_MEANINGS[metric]}). It is low if nearly all judgments are alike, even with good annotators, and "
+        "high if annotators share a mistake. It measures whether other annotators would say the same, not whether that "
+        "is right."
     )
 
 

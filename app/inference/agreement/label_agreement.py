@@ -21,23 +21,22 @@ from app.inference.ground.validation import validate_numbers
 from app.inference.observations.judgments import Judgments, shared_judgments
 
 PAIRWISE_MEANING = (
-    "How often two annotators give an item the same label. Part of it is chance, the more so the fewer labels there "
-    "are and the more one of them prevails; and it cannot tell which labels are right, since annotators who share a "
-    "mistake agree as well."
+    "How often two annotators give an item the same label. Part of it is chance, especially if there are few labels or "
+    "one of them prevails. It cannot tell which labels are right, because annotators who share a mistake agree as well."
 )
 COHEN_MEANING = (
-    "How far two annotators agree beyond what their own habits of labelling would give by chance, where 0 is chance "
-    "and 1 is complete. It is low where one label prevails even if both are good, and high where both share a mistake: "
-    "it measures consistency, not whether labels are right."
+    "How far two annotators agree beyond what their own habits of labelling would give by chance: 0 is chance and 1 is "
+    "complete agreement. It is low if one label prevails, even if both are good, and high if both share a mistake. It "
+    "measures consistency, not whether labels are right."
 )
 FLEISS_MEANING = (
-    "How far annotators agree beyond chance, where 0 is chance, that is, labels drawn from all that were given, and 1 "
-    "is complete. It is low where one label prevails even if annotators are good, and high where they share a mistake: "
-    "it measures consistency, not whether labels are right."
+    "How far annotators agree beyond chance: 0 is chance, that is, labels drawn from all that were given, and 1 is "
+    "complete agreement. It is low if one label prevails, even if annotators are good, and high if they share a "
+    "mistake. It measures consistency, not whether labels are right."
 )
 AC1_MEANING = (
-    "How far annotators agree beyond what they would by guessing now and then, where 1 is complete. Unlike kappa it "
-    "stays high where one label prevails; like kappa it cannot tell which labels are right, since annotators who share "
+    "How far annotators agree beyond what occasional guessing would give; 1 is complete agreement. Unlike kappa, it "
+    "stays high if one label prevails. Like kappa, it cannot tell which labels are right, because annotators who share "
     "a mistake agree as well."
 )
 

@@ -211,7 +211,7 @@ class _AnnotatorMeans:
 def _unrepeated_notes(repeats: Integers, annotators: Integers) -> tuple[Note, ...]:
     annotator_numbers = np.unique(annotators)
     without_repeats = int((repeats[annotator_numbers] == 0).sum())
-    sentence = f"{without_repeats} of {annotator_numbers.size} annotators judged nothing twice: no figure for them."
+    sentence = f"{without_repeats} of {annotator_numbers.size} annotators judged nothing twice, so they have no figure."
     return (Note("nothing_judged_twice", sentence),) if without_repeats else ()
 
 

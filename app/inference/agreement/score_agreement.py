@@ -32,7 +32,7 @@ DEFAULT_SPLITS = 20
 """How often the judgments are split: the mean over more splits changes by less than the interval's own error."""
 
 CORRELATION_MEANING = (
-    "How far two annotators put items in the same {what}, from 0, not at all, to 1, entirely. It ignores strictness "
+    "How far two annotators put items in the same {what}, from 0 (not at all) to 1 (entirely). It ignores strictness "
     "and the use of the scale, and is low if items hardly differ. It cannot tell who is right: annotators who share a "
     "mistake correlate as well."
 )
@@ -152,7 +152,7 @@ def split_half_reliability(
         return divide_or_nan(2.0 * r, 1.0 + r) if spearman_brown else r
 
     sentence = SPLIT_HALF_MEANING.format(how=FULL_LENGTH_TEXT if spearman_brown else HALF_LENGTH_TEXT)
-    undefined = "In a half of the judgments all items have the same mean, so they have no order."
+    undefined = "In one half of the judgments, all items have the same mean, so they have no order."
     # Items drawn twice tie, which costs a correlation near 1 more than its interval is wide.
     return measure_agreement(
         half_correlation,

@@ -79,7 +79,7 @@ def bootstrap_interval(
         return _no_interval()
     if n_items < MIN_BOOTSTRAP_ITEMS:
         few = "there is only 1 item" if n_items == 1 else f"{n_items} items are too few"
-        return _no_interval(f"it is found by drawing items again, and {few}.")
+        return _no_interval(f"it comes from resampling items, and {few}.")
     block = max(1, _CELLS_PER_BLOCK // max(n_items, cells_per_draw))
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
     values = np.concatenate([statistic(draw_resample_counts(n_items, size, rng)) for size in sizes])
@@ -87,9 +87,7 @@ def bootstrap_interval(
     if not len(values):
         return _no_interval("the value exists for no draw of the items.")
     if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
-        return _no_interval(
-            "every draw of the items has the same value, which tells nothing of how far off it is.", len(values)
-        )
+        return _no_interval("every draw of the items has the same value, so its error is unknown.", len(values))
     if recentred_on is not None:
         values += recentred_on - values.mean()
     low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])

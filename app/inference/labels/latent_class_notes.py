@@ -16,12 +16,10 @@ def unlabelled_item_notes(is_labelled: Mask, is_estimable: Mask) -> list[Note]:
     """Return notes on items without a label, and without one that was used, given (n_items,) masks."""
     notes: list[Note] = []
     if not is_labelled.all():
-        sentence = "Without a label, so that all one knows is the prevalence: {0}."
+        sentence = "Without a label, so only the prevalence is known: {0}."
         notes.append(Note("items_without_label", sentence, make_mention("item", ~is_labelled)))
     if (set_aside := is_labelled & ~is_estimable).any():
-        sentence = (
-            "Labelled only by annotators whose labels were set aside, so that all one knows is the prevalence: {0}."
-        )
+        sentence = "Labelled only by annotators whose labels were set aside, so only the prevalence is known: {0}."
         notes.append(Note("items_set_aside", sentence, make_mention("item", set_aside)))
     return notes
 
@@ -30,11 +28,11 @@ def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
     """Return notes on annotators whose labels were all left out, given (n_annotators,) masks."""
     notes: list[Note] = []
     if not is_active.all():
-        sentence = "Without a label, so that nothing can be said of them: {0}."
+        sentence = "Without a label, so nothing is known about them: {0}."
         notes.append(Note("annotators_without_label", sentence, make_mention("annotator", ~is_active)))
     if (set_aside := is_active & ~is_used).any():
         sentence = (
-            "None of their items has a second label, so nothing tells how good they are and their labels were set "
+            "None of their items has a second label, so it is unknown how good they are, and their labels were set "
             "aside: {0}."
         )
         notes.append(Note("annotators_set_aside", sentence, make_mention("annotator", set_aside)))
@@ -47,15 +45,15 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
     active, used = np.flatnonzero(label_counts.sum(axis=1)), np.flatnonzero(label_counts.sum(axis=0))
     notes: list[Note] = []
     if len(used) == 1:
-        sentence = f"Every label is {used[0]}, so nothing tells how annotators would label anything else."
+        sentence = f"Every label is {used[0]}, so it is unknown how annotators would label anything else."
         notes.append(Note("one_label", sentence))
     if len(active) == 1:
-        sentence = "All labels are by one annotator, so what is measured is how consistent they are, not how right."
+        sentence = "All labels are by one annotator, so this measures consistency, not accuracy."
         notes.append(Note("labels_of_one_annotator", sentence))
     if label_matrix.counts.sum(axis=1).max() < 3:
         sentence = (
-            "No item has three labels. Two leave open how accurate annotators are and how frequent classes, so these "
-            "rest in part on the start."
+            "No item has three labels. Two labels do not settle both the accuracy of annotators and the frequency of "
+            "classes, so these partly depend on the starting values."
         )
         notes.append(Note("fewer_than_three_labels", sentence))
     return notes + _annotator_group_notes(_annotator_groups(label_matrix), active)
@@ -70,13 +68,13 @@ def restart_notes(
         sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not settle and were left out."
         notes.append(Note("starts_left_out", sentence))
     if not first_climb.converged:
-        sentence = "The start asked for did not settle either. Reported is the highest end of a random start."
+        sentence = "The requested start did not settle either. The result is from the best random start."
         notes.append(Note("start_left_out", sentence))
     elif higher_count:
         sentence = (
-            f"{higher_count:,} of {restart_count:,} random starts ended higher than the start asked for, the best by "
-            f"{best_climb.trace[-1] - first_climb.trace[-1]:.2f} of log-likelihood. It is the one reported; look "
-            "whether its classes still mean what the labels say."
+            f"{higher_count:,} of {restart_count:,} random starts ended higher than the requested start, the best by "
+            f"{best_climb.trace[-1] - first_climb.trace[-1]:.2f} of log-likelihood. The result is from the best start. "
+            "Check that its classes still mean what the labels say."
         )
         notes.append(Note("higher_start", sentence))
     return notes
@@ -86,8 +84,8 @@ def unmet_classes_note() -> Note:
     """Return the note on rows of a response matrix that rest, without smoothing, on no label at all."""
     return Note(
         "unmet_classes",
-        "Some annotators never labelled an item of some class, so without smoothing nothing tells how they would, nor "
-        "how accurate they are overall.",
+        "Some annotators never labelled an item of some class, so without smoothing it is unknown how they would label "
+        "it and how accurate they are overall.",
     )
 
 
@@ -103,8 +101,8 @@ def _annotator_group_notes(group_of_annotator: Integers, active_annotators: Inte
     end = "; ..." if len(numbers) > MAX_LISTED_MENTIONS else "."
     sentence = (
         f"The annotators fall into {len(numbers):,} groups that share no item: "
-        f"{mention_placeholders(len(members))}{end} What their classes are is settled in each "
-        "group alone, so accuracies of different groups compare only if the prevalence is the same."
+        f"{mention_placeholders(len(members))}{end} The classes are estimated separately in each group, so accuracies "
+        "of different groups compare only if the prevalence is the same."
     )
     return [Note("groups_of_annotators", sentence, *members)]
 

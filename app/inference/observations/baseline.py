@@ -67,7 +67,7 @@ _ADVICE_BY_VERDICT = {
     "even": ": it wins and loses about equally, so it tells better systems from worse ones well.",
     "strong": ": it is too strong to tell the weaker systems apart. Choose one that wins and loses about equally.",
     "weak": ": it is too weak to tell the better systems apart. Choose one that wins and loses about equally.",
-    "tied": ": it tells no system from another. Choose a baseline that differs from the systems.",
+    "tied": ": it does not tell any systems apart. Choose a baseline that differs from the systems.",
 }
 
 
@@ -183,8 +183,8 @@ def refuse_uninformative_outcomes(outcomes: Integers) -> None:
     if (outcomes == outcomes[0]).all():
         shared_outcome = {1: "prefer the system", 0: "are ties", -1: "prefer the baseline"}[int(outcomes[0])]
         raise Inestimable(
-            f"All {len(outcomes):,} judgments {shared_outcome}, so they tell neither systems nor judges nor segments "
-            "apart. Compare with another baseline.",
+            f"All {len(outcomes):,} judgments {shared_outcome}, so systems, judges and segments cannot be "
+            "distinguished. Compare with another baseline.",
             code="one_outcome",
         )
 
@@ -195,12 +195,12 @@ def baseline_judgment_notes(judgments: BaselineJudgments) -> list[Note]:
     notes = [note for name, group in groups for note in unjudged_notes(name, group)]
     if len(judgments.annotators.used) == 1:
         sentence = (
-            "All judgments are by one judge: how far apart the systems lie cannot be told from how sensitive the judge"
-            " is, and rests on the prior. Their order does not."
+            "All judgments are by one judge: the distances between systems cannot be separated from the judge’s "
+            "sensitivity and depend on the prior. The order of the systems does not."
         )
         notes.append(Note("one_judge", sentence))
     if len(judgments.items.used) == 1:
-        sentence = "Only one system was judged, so its score cannot be told from the difficulty of the segments."
+        sentence = "Only one system was judged, so its score cannot be separated from the difficulty of the segments."
         notes.append(Note("one_system", sentence))
     return notes + _disconnected_system_notes(judgments)
 

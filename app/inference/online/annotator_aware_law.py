@@ -240,7 +240,7 @@ class AwareLawBeliefs:
 LAW = AnnotatorAwareLaw(
     name="easl-aware",
     title="EASL-aware: learns each annotator’s reliability, and weights and corrects scores",
-    assumes="As EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far "
+    assumes="Like EASL, but annotators differ in reliability, bias and scale; scores are weighted and corrected as far "
     "as this clearly helps.",
     family=BETA,
     layout=1,

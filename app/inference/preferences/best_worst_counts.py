@@ -13,8 +13,8 @@ from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
 COMPANY_NOTE = Note(
     "counts_depend_on_company",
-    "A count also says how strong the items were that an item happened to stand beside: it is fair where items meet at "
-    "random, and too near to 0 where similar ones are asked about together. Bradley-Terry allows for that.",
+    "A count also depends on the strength of the items that an item was shown with. It is fair if items are combined "
+    "at random, and too close to 0 if similar items are shown together. Bradley-Terry allows for that.",
 )
 
 
@@ -107,5 +107,5 @@ def _score_and_error(best: Array, worst: Array, by_chance: Array, appearances: I
 
 def _uncounted_notes(appearances: Integers) -> tuple[Note, ...]:
     uncounted = np.flatnonzero(appearances == 0)
-    sentence = "There is no count for {0}: never beside another item."
+    sentence = "There is no count for {0}: never shown with another item."
     return (Note("uncounted", sentence, make_mention("item", uncounted)),) if uncounted.size else ()

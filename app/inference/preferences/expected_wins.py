@@ -93,14 +93,14 @@ def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tu
     notes = list(uncompared_notes(comparisons))
     only_ties = np.flatnonzero(comparisons.is_compared & (opponents == 0))
     if only_ties.size:
-        sentence = "There is no score for {0}: nothing but ties, and ties do not count here."
+        sentence = "There is no score for {0}: only ties, which do not count here."
         notes.append(Note("nothing_but_ties", sentence, make_mention("item", only_ties)))
     possible = int(comparisons.is_compared.sum()) - 1
     met_some = np.flatnonzero((opponents > 0) & (opponents < possible))
     if met_some.size:
         sentence = (
-            f"Not all met all: {met_some.size} of {possible + 1} items met only some of the others, so a score also "
-            "says how strong an item's opponents happened to be. Bradley-Terry allows for that."
+            f"Not all items were compared with all others: {met_some.size} of {possible + 1} items met only some of "
+            "the others, so a score also depends on the strength of an item's opponents. Bradley-Terry allows for that."
         )
         notes.append(Note("not_all_met", sentence))
     return tuple(notes)

@@ -29,8 +29,8 @@ _NEWTON_LIMIT, _MAX_STEP_HALVINGS = 100, 40
 _DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
 _CG_TOLERANCE, _CG_LIMIT = 1e-5, 400
 _NOT_CONVERGED = (
-    "The scores did not settle: the judgments are likeliest with differences that have no end. A prior above 0, or a "
-    "stronger one, gives them one."
+    "The scores did not settle: the judgments are likeliest with infinite differences. A prior above 0, or a stronger "
+    "one, limits them."
 )
 _PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.2
 
@@ -143,7 +143,7 @@ def fit_pairwise_scores(
         )
     inner_comparisons = _comparisons_within_groups(comparisons, group, members)
     if threshold is not None and not (inner_comparisons.low_won + inner_comparisons.high_won).any():
-        raise Inestimable("Ties are all there is to compare, so no item can be told from another.", code="all_ties")
+        raise Inestimable("All comparisons are ties, so no items can be told apart.", code="all_ties")
     newton_fit = _NewtonFit(inner_comparisons, group[members], likelihood, prior)
     best, iterations = newton_fit.maximise(threshold, tolerance)
     variance, threshold_error, error_notes = newton_fit.uncertainty(best, fits_threshold=threshold is not None)
@@ -197,7 +197,7 @@ def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) 
         members = [make_mention("item", group == number) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
         never_met = prior > 0.0 or connected_groups(comparisons, strongly_connected=False).max() == group.max()
-        why = "were never compared with each other" if never_met else "did not beat or tie each other both ways round"
+        why = "were never compared with each other" if never_met else "did not beat or tie each other in both ways"
         sentence = (
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
             f"{mention_placeholders(len(members))}{others}."

@@ -87,7 +87,7 @@ def fit(
     if not counts.any():
         raise Inestimable(
             "No annotator judged the three pairs of any three items in three different HITs, so transitivity cannot be "
-            "told: within a HIT, scores are transitive by construction. Annotators must meet items again in other "
+            "measured: within a HIT, scores are transitive by construction. Annotators must meet items again in other "
             "HITs: show items again, and ask for more judgments per item.",
             code="no_triads",
         )

@@ -257,12 +257,12 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
         notes.append(_no_intervals_note(tally))
     elif single:
         sentence = (
-            f"{_count_items_text(single, 'has', 'have')} one judgment: how far off it may be is taken from the others."
+            f"{_count_items_text(single, 'has', 'have')} one judgment: its error is estimated from the other items."
         )
         notes.append(Note("one_judgment", sentence))
     if judged_again:
         subject = _count_items_text(judged_again, "was", "were")
-        sentence = f"{subject} judged again by the same annotator, which narrows no interval."
+        sentence = f"{subject} judged again by the same annotator, which does not narrow any interval."
         notes.append(Note("judged_again", sentence))
     return tuple(notes)
 
@@ -271,7 +271,7 @@ def _no_intervals_note(tally: Tally) -> Note:
     """Return the note on why no item has an interval."""
     alone = tally.annotators.max() < 2
     why = "No item was judged by two annotators" if alone else "Annotators never gave an item different scores"
-    return Note("no_intervals", f"{why}, so nothing tells how far they differ: there are no intervals.")
+    return Note("no_intervals", f"{why}, so it is unknown how far they differ, and there are no intervals.")
 
 
 def _count_items_text(count: int, singular_verb: str, plural_verb: str) -> str:

@@ -249,8 +249,8 @@ def _inverse_information_diagonal(matrix: Array) -> Array:
         factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError as error:
         sentence = (
-            "The fit stopped between two answers that the judgments fit equally well: judges contradict each other too"
-            " evenly to tell whom to follow."
+            "The fit stopped between two solutions that fit the judgments equally well: judges contradict each other "
+            "too evenly to choose between them."
         )
         raise NotConverged(sentence, code="no_single_answer") from error
     return np.diag(cho_solve(factor, np.eye(len(matrix)), overwrite_b=True, check_finite=False)).copy()

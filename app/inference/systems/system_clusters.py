@@ -133,7 +133,7 @@ def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: i
     shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n_systems)).tocsr()
     if not one_system_each and connected_components(shares.T @ shares)[0] > 1:
         raise Inestimable(
-            "Some systems were never in a HIT with others, nor with any that were, so they cannot be ranked together.",
+            "Some systems are not connected to the others by any HITs, so they cannot be ranked together.",
             code="systems_unconnected",
         )
     block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size

@@ -32,10 +32,10 @@ class AgreementWithOthers(QualityRule):
     name: ClassVar[str] = "agreement"
     title: ClassVar[str] = "Disagrees with others"
     explanation: ClassVar[str] = (
-        "How well answers agree with those of others: the correlation with their mean or, for labels, how often they "
-        "are their most frequent label. An annotator is flagged only if even the upper end of the interval is below "
-        "the limit. Strict or lenient people are not flagged. The rule cannot tell who is right, and if most people "
-        "answer at random, careful people stand out."
+        "Compares answers with those of the others: by the correlation with their mean or, for labels, by the share "
+        "equal to their most frequent label. An annotator is flagged only if even the upper end of the interval is "
+        "below the limit. Strict or lenient people are not flagged. The rule cannot tell who is right, and if most "
+        "people answer at random, careful people stand out."
     )
 
     share_percent: Percent = Field(
@@ -103,7 +103,7 @@ class AgreementWithOthers(QualityRule):
         if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
             return None
         sentence = (
-            f"Agrees with the others at {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to "
+            f"Agreement with the others is {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to "
             f"{format_with_places(high, 2)}) over {comparable.sum()} judgments of items that {self.fewest_others} or "
             f"more others judged; usual is {format_with_places(usual, 2)}."
         )
@@ -124,7 +124,7 @@ class AgreementWithOthers(QualityRule):
         if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
         sentence = (
-            f"Gave another label than most others in {differs} of {judgments} judgments; "
-            f"usual is {format_share(1 - usual)}."
+            f"Gave a different label from most others in {differs} of {judgments} judgments; usual is "
+            f"{format_share(1 - usual)}."
         )
         return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)

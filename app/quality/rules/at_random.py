@@ -17,8 +17,9 @@ class AtRandom(QualityRule):
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
     explanation: ClassVar[str] = (
-        "Finds people who probably answer at random, as the update law easl-aware estimates; other laws do not. The "
-        "law compares annotators by how well their answers agree, so it has the same limits as the rule on agreement."
+        "Finds people who probably answer at random, as estimated by the update law easl-aware. Other laws make no "
+        "such estimate. The law compares annotators by how well their answers agree, so it has the same limits as the "
+        "rule on agreement."
     )
 
     least_probability: float = Field(

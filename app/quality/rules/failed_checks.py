@@ -53,8 +53,8 @@ class FailedAttentionRule(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails attention items"
     explanation: ClassVar[str] = (
-        "Finds people who do not read, since they do not do what an item asks for. It misses people who read these "
-        "items and answer the others at random."
+        "Finds people who do not read items, because they do not follow an item’s instruction. It misses people who "
+        "read these items and answer the others at random."
     )
 
     careful_percent: Percent = Field(

@@ -21,7 +21,7 @@ class StraightLining(QualityRule):
     """Finds annotators who give the same answers whatever they are asked."""
 
     name: ClassVar[str] = "straight_lining"
-    title: ClassVar[str] = "Gives the same answer again"
+    title: ClassVar[str] = "Repeats the same answer"
     explanation: ClassVar[str] = (
         "Finds people who repeat nearly the same values, labels or order from one judgment or HIT to the next, far "
         "more often than others. Careful people also repeat answers for similar items, so the rule compares with "
