@@ -158,7 +158,7 @@ async def test_the_analysis_page_switches_between_criteria_and_keeps_the_rest_of
     assert f'data-waiting="{page}/criteria?one=elo&amp;criterion=fluency"' in html
     part = (await researcher.get(f"{page}/criteria?criterion=fluency")).text
     assert '<th scope="row">adequacy</th>' in part
-    assert "The criteria were judged apart" in part
+    assert "The criteria were judged separately" in part
     scores = (await researcher.get(f"{page}/scores?criterion=fluency")).text
     assert "criterion=fluency#item" in scores
     assert (await researcher.get(f"{page}?criterion=style")).status_code == 404

@@ -139,12 +139,12 @@ async def test_other_methods_change_the_scores_alone_and_the_address(answered_ca
     await page.get_by_label("Method", exact=True).select_option("Mean")
     await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
-    await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
+    await expect(page.locator("#scores-title")).to_contain_text("Mean and Elo")
     await expect(page.get_by_role("button", name="Compare")).to_be_focused()
     await expect(page).to_have_url(re.compile(r"\?one=mean&other=elo#scores$"))
     assert await page.evaluate("window.agreement.isConnected")
     await page.reload()
-    await expect(page.locator("#scores-title")).to_contain_text("Mean beside Elo")
+    await expect(page.locator("#scores-title")).to_contain_text("Mean and Elo")
 
 
 async def test_back_shows_what_was_shown_before(answered_campaign: Any, study: Any) -> None:
@@ -217,7 +217,7 @@ async def test_while_a_fit_runs_the_part_says_so(answered_campaign: Any, study: 
     await expect(page.locator("#scores .busy")).to_contain_text("Estimating … 2 s")
     assert await violations(page) == ""
     ready.set()
-    await expect(page.locator("#scores-title")).to_contain_text("beside Thurstone")
+    await expect(page.locator("#scores-title")).to_contain_text("and Thurstone")
     await expect(page.locator(".busy")).to_have_count(0)
 
 
@@ -276,7 +276,7 @@ async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, st
     await expect(page.locator(".dot")).to_have_count(10)
     await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
-    await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
+    await expect(page.locator("#scores-title")).to_contain_text("and Elo")
     await page.locator("#scores-table thead").get_by_role("link", name="Item").click()
     await expect(page.locator("#scores-table tbody th").first).to_have_text("abide")
     await page.get_by_role("link", name="Labels").click()
@@ -284,7 +284,7 @@ async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, st
     await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
     await page.get_by_role("link", name="Scores").click()
-    await expect(page.locator("#scores-title")).to_contain_text("beside Elo")
+    await expect(page.locator("#scores-title")).to_contain_text("and Elo")
 
 
 async def test_the_names_of_the_parts_stand_on_a_line_each(answered_campaign: Any, study: Any) -> None:

@@ -42,8 +42,8 @@ def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
     for more, field, words in (
         ({"criteria": BOTH[:1]}, "criteria", "2 to 5, or none"),
         ({"criteria": criteria_settings(3) * 2}, "criteria", "at most 5"),
-        ({"criteria": [BOTH[0], BOTH[0]]}, "criteria", "another name"),
-        ({"criteria": [BOTH[0] | {"name": "caf\u00e9"}, BOTH[1] | {"name": "Cafe\u0301"}]}, "criteria", "another name"),
+        ({"criteria": [BOTH[0], BOTH[0]]}, "criteria", "a different name"),
+        ({"criteria": [BOTH[0] | {"name": "caf\u00e9"}, BOTH[1] | {"name": "Cafe\u0301"}]}, "criteria", "a different name"),
         ({"criteria": [BOTH[0], {"name": "x"}]}, "criteria", "required"),
         ({"criteria": [BOTH[0], BOTH[1] | {"name": "a\x00b"}]}, "criteria", "control characters"),
         ({"criteria": [BOTH[0], BOTH[1] | {"name": "a\nb"}]}, "criteria", "one line"),
@@ -60,7 +60,7 @@ def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
         ({"asked_by": "style"}, "asked_by", "no criterion"),
         ({"design": "categories", "rule": "entropy"}, "rule", "several criteria"),
         ({"design": "categories", "rule": "information"}, "rule", "several criteria"),
-        ({"design": "pairwise", "implied_asked_percent": 10}, "implied_asked_percent", "one question"),
+        ({"design": "pairwise", "implied_asked_percent": 10}, "implied_asked_percent", "an answer by one criterion implies nothing"),
         (
             {
                 "design": "categories",

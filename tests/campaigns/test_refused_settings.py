@@ -16,7 +16,7 @@ VALID = {"name": "Verbs", "question": "How often?"}
 EXPECTING_NOTHING = "set,item,expected\n1,walk,\n1,wait,\n1,weep,\n1,wonder,\n1,wake,\n"
 # Settings, the field that each door names, and words that each door says (or: the words of people, and of programs).
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"name": "\u200b"}, "name", "ust have something to see"),
+    ({"name": "\u200b"}, "name", "ust contain visible text"),
     ({"judgments_per_item": 0}, "judgments_per_item", "greater than or equal to 1"),
     ({"items_per_hit": "five"}, "items_per_hit", "Enter a whole number.|valid integer"),
     ({"low_label": "same", "high_label": "same"}, "high_label", "two ends"),

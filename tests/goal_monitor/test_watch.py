@@ -145,7 +145,7 @@ async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answ
         for _ in range(4 // people):
             await submit(engine, assignment, await hit_of(engine, assignment))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert ("More annotators would bring the goal nearer" in page) is (people == 1)
+    assert ("More annotators would bring the goal closer" in page) is (people == 1)
 
 
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
