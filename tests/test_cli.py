@@ -338,7 +338,10 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     assert asked.exit_code == 1
     assert "Can’t be changed later: the uploaded items" in asked.output
     assert "the selection rule (best), the number of best items (3), and how" in asked.output
-    assert "you get an alert and the campaign continues. The campaign ends at the latest once each item has" in asked.output
+    assert (
+        "you get an alert and the campaign continues. The campaign ends at the latest once each item has"
+        in asked.output
+    )
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output
     assert launched.startswith("verbs is running.")

@@ -17,7 +17,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -28,7 +28,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 async def rehearsed(engine, hits=60, **settings):
     """A campaign of 20 items whose true order is that of their numbers, answered by a made-up crowd."""
-    campaign = await running(engine, items=20, launched=False, judgments_per_item=40, **settings)
+    campaign = await create_running_campaign(engine, items=20, launched=False, judgments_per_item=40, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('truth', number)"))
         campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
@@ -54,7 +54,7 @@ async def rehearsed(engine, hits=60, **settings):
 @pytest.mark.parametrize("design", SETTINGS)
 async def test_a_made_up_crowd_is_recovered_and_replays_to_the_bit(engine, design, law):
     campaign = await rehearsed(engine, update_law=law, **SETTINGS[design])
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert spearmanr(scores, np.arange(20)).statistic > 0.9
     async with open_snapshot(engine) as connection:
         found = await verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))

@@ -15,7 +15,15 @@ from app.http.templating import english_environment
 from app.quality.run_rules import scan_annotators
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.commands import command_outputs
 from tests.toys import TEMPLATES, register
@@ -81,7 +89,7 @@ async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine,
 
 @pytest.mark.usefixtures("toys")
 async def test_pages_ask_take_and_show_it(app, client, researcher):
-    campaign = await running(app.state.database, items=6, judgments_per_item=4, **TOYS)
+    campaign = await create_running_campaign(app.state.database, items=6, judgments_per_item=4, **TOYS)
     preview = (await client.get(f"/mturk/{campaign.link_key}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")).text
     assert preview.count('type="radio"') == 9
     started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
@@ -89,13 +97,13 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     bad = await client.post(started.url.path, data=fields | {"face-00": "1", "face-01": "0"})
     assert "Not all items have a smiley yet:" in bad.text
     assert 'name="face-00" value="1" required checked' in bad.text
-    order = await value(app.state.database, "SELECT items FROM hits")
+    order = await fetch_value(app.state.database, "SELECT items FROM hits")
     chosen = {f"face-{place:02}": "102"[item] for place, item in enumerate(order)}
     answered = await client.post(started.url.path, data=fields | chosen)
     assert "1 set done" in answered.text
-    ((items, faces),) = await values(app.state.database, "SELECT items, values FROM responses")
+    ((items, faces),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 1.0, 1: 0.0, 2: 2.0}
-    assert await value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]
+    assert await fetch_value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]
     for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
@@ -150,40 +158,42 @@ async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, progra
     ],
 )
 async def test_its_rule_decides_what_is_asked(engine, selection, first, then):
-    campaign = await running(engine, items=6, judgments_per_item=2, selection=selection, **TOYS)
-    one, two, three = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
-    hits = [await hit_of(engine, who) for who in (one, two)]
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=2, selection=selection, **TOYS)
+    one, two, three = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    hits = [await lease_hit(engine, who) for who in (one, two)]
     assert [sorted(hit.items) for hit in hits] == first
     for who, hit in zip((one, two), hits, strict=True):
-        await submit(engine, who, hit, scores=[0.0, 1.0, 2.0])
-    assert sorted((await hit_of(engine, three)).items) == then
+        await submit_scores(engine, who, hit, scores=[0.0, 1.0, 2.0])
+    assert sorted((await lease_hit(engine, three)).items) == then
 
 
 @pytest.mark.usefixtures("toys")
 async def test_decisions_about_its_answers_are_followed(engine):
-    campaign = await running(engine, items=6, judgments_per_item=9, **TOYS)
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=9, **TOYS)
     for name in ("one", "two"):
-        who = await annotator(engine, campaign, name)
-        await submit(engine, who, await hit_of(engine, who), scores=[0.0, 1.0, 2.0])
-    first = await value(engine, "SELECT min(annotator_id) FROM responses")
+        who = await create_annotator(engine, campaign, name)
+        await submit_scores(engine, who, await lease_hit(engine, who), scores=[0.0, 1.0, 2.0])
+    first = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])
 
 
 @pytest.mark.usefixtures("toys")
 async def test_its_quality_rule_finds_annotators_and_shows_them(app, researcher):
     engine = app.state.database
-    campaign = await running(engine, items=40, judgments_per_item=9, quality_rules=["round_numbers: hold"])
-    who = await annotator(engine, campaign, "round")
+    campaign = await create_running_campaign(
+        engine, items=40, judgments_per_item=9, quality_rules=["round_numbers: hold"]
+    )
+    who = await create_annotator(engine, campaign, "round")
     for _ in range(8):
-        await submit(engine, who, await hit_of(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
+        await submit_scores(engine, who, await lease_hit(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
     await scan_annotators(engine, campaign.id, now=NOW)
-    assert await values(engine, "SELECT rule, action FROM findings") == [("round_numbers", "hold")]
+    assert await fetch_rows(engine, "SELECT rule, action FROM findings") == [("round_numbers", "hold")]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
     assert "scores are round (100 %)." in page
     assert "Gives round scores" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text

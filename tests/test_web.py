@@ -16,7 +16,7 @@ from app.http.dependencies import MAX_ROW_ID
 from app.http.middleware import BodyLimits
 from app.main import create_app
 from app.settings import Settings
-from tests.annotation.hits.campaigns import requests_are_waiting_sql, running, value, wait_until
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value, requests_are_waiting_sql, wait_until
 from tests.conftest import http_client
 
 PROGRAM = Request({"type": "http", "method": "POST", "path": "/api/v1/anything", "query_string": b"", "headers": []})
@@ -31,7 +31,7 @@ async def lock_two(engine, first, second, both_have_one):
 
 
 async def test_who_loses_a_deadlock_is_asked_to_try_again(engine):
-    await running(engine)
+    await create_running_campaign(engine)
     both_have_one = asyncio.Barrier(2)
     outcomes = await asyncio.gather(
         lock_two(engine, 0, 1, both_have_one), lock_two(engine, 1, 0, both_have_one), return_exceptions=True
@@ -96,7 +96,7 @@ CANCEL = text("""
 @pytest.mark.parametrize("limit", ["", "statement_timeout", "lock_timeout"])
 async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, client, limit):
     """By a limit of its connection; without one, by somebody who cancels it."""
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     address = f"/link/{campaign.link_key}"
     assert (await client.get(address)).status_code == 200  # the one connection there is then
     async with app.state.serving_connections.borrow() as connection:
@@ -179,7 +179,7 @@ async def test_a_length_of_thousands_of_digits_is_no_error_of_ours(client, lengt
 
 
 async def test_pages_of_researchers_and_static_files_go_out_compressed_and_nothing_else(researcher, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     pages = [f"/admin/campaigns/{campaign.slug}", "/admin/api", "/static/easel.css"]
     for address in pages:
         reply = await researcher.get(address)
@@ -197,7 +197,7 @@ async def test_pages_of_researchers_and_static_files_go_out_compressed_and_nothi
 
 
 async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     there = f"/admin/campaigns/{campaign.slug}"
     page = await researcher.get(f"{there}?item=nothing")
     assert page.status_code == 404
@@ -211,7 +211,7 @@ async def test_pages_that_are_not_there_lead_back(researcher, client, engine):
 
 async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
     """However slowly somebody reads, nobody else waits for that."""
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     app.state.serving_connections = ServingConnections(app.state.serving_database, 1)
     free = []
 
@@ -265,15 +265,15 @@ async def test_head_is_answered_as_get_is_without_the_body(researcher, client):
 
 
 async def test_a_link_checker_leases_no_hit(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     who = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "v1"}
     reply = await client.head(f"/prolific/{campaign.link_key}", params=who)
     assert (reply.status_code, reply.headers["allow"]) == (405, "GET, POST, PUT")
-    assert await value(engine, "SELECT count(*) FROM hits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
 
 
 async def test_head_of_a_page_without_end_is_over_at_once(researcher, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await researcher.head(f"/admin/campaigns/{campaign.slug}/events")
 
 

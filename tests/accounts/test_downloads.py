@@ -11,7 +11,7 @@ from app.cli.commands import easel
 from app.cli.run_command import machine_user_name
 from app.database.session import create_engine
 from app.exports.registry import export_names, registered_exports
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 ABOUT_ANNOTATORS = [name for name, export in registered_exports().items() if export.is_about_annotators]
 DOWNLOADS = "SELECT who, way, campaign, about FROM audit_log WHERE action = 'people.downloaded' ORDER BY id"
@@ -24,7 +24,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    found = await running(engine, name="Verbs")
+    found = await create_running_campaign(engine, name="Verbs")
     async with engine.begin() as connection:
         await personal_links.create_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
     return found
@@ -49,7 +49,7 @@ async def test_each_download_of_a_file_about_people_is_a_line(engine, researcher
     await researcher.get(f"{api}/people", params={"limit": 1}, headers=headers)
     await researcher.get(f"{api}/people", params={"limit": 1, "offset": 1}, headers=headers)  # the same one goes on
     expected += [("admin", "page", campaign.slug, "people.csv"), ("admin", "api", campaign.slug, "people.json")]
-    assert await values(engine, DOWNLOADS) == expected
+    assert await fetch_rows(engine, DOWNLOADS) == expected
     log = (await researcher.get(f"{pages}/log")).text
     assert "downloaded data about people: responses.csv" in " ".join(log.split())
 
@@ -60,7 +60,7 @@ async def test_what_says_nothing_of_people_is_no_line_nor_is_what_is_refused(eng
         await researcher.get(f"{pages}/export/{file}")
     await researcher.get(f"{api}/export/responses", headers={"authorization": "Bearer none"})
     await researcher.get("/api/v1/campaigns/none/export/responses", headers=headers)
-    assert await values(engine, DOWNLOADS) == []
+    assert await fetch_rows(engine, DOWNLOADS) == []
 
 
 def test_each_export_is_about_people_or_about_items():
@@ -86,6 +86,6 @@ def test_the_command_line_is_logged_under_the_name_on_the_machine(database_url, 
 
 async def lines(url):
     engine = create_engine(url, pool_size=1)
-    found = await values(engine, DOWNLOADS)
+    found = await fetch_rows(engine, DOWNLOADS)
     await engine.dispose()
     return found

@@ -19,7 +19,7 @@ from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form
 from app.database.alerts import raise_alert
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 
 READING = {"GET", "HEAD", "OPTIONS"}
 OF_ANNOTATORS = "annotators' answers are the record itself, and annotators have no names in the log"
@@ -171,17 +171,17 @@ class Visitor:
         for name, table in (("user_id", "users"), ("token_id", "api_tokens")):
             if name in where:
                 found = f"SELECT id FROM {table} WHERE name = :name ORDER BY id DESC LIMIT 1"
-                where[name] = await value(self.engine, found, name=where[name])
+                where[name] = await fetch_value(self.engine, found, name=where[name])
         of_words = "SELECT id FROM {} WHERE words = :words"
         for name, table in (("invitation", "invitations"), ("link", "campaign_links")):
             if name in where:
-                where[name] = await value(self.engine, of_words.format(table), words=where[name])
+                where[name] = await fetch_value(self.engine, of_words.format(table), words=where[name])
         if change.path == "/invitation":
             kept = {"data": kept["data"] | {"token": self.invitation}}
         if "alert" in where:
             where["alert"] = await self.alert(where["slug"], where["alert"])
         if "answer" in where:
-            where["answer"] = await value(self.engine, "SELECT max(seq) FROM responses")
+            where["answer"] = await fetch_value(self.engine, "SELECT max(seq) FROM responses")
         address = change.path.format(**where)
         answer = await self.researcher.request(change.method, address, headers=headers, **kept)
         assert answer.status_code < 400, (change, answer.text)
@@ -196,7 +196,7 @@ class Visitor:
         async with self.engine.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
             await raise_alert(connection, campaign.id, "held", about, about=about)
-        return await value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
+        return await fetch_value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
 
 
 @pytest.fixture
@@ -212,14 +212,14 @@ async def test_what_changes_something_writes_a_line_and_no_secret(app, engine, r
     for change in CHANGES:
         if change.path == "/logout":  # the one before has ended all sessions
             await log_in_again(app, researcher)
-        before = await value(engine, count)
+        before = await fetch_value(engine, count)
         await visitor.send(change)
-        assert await value(engine, count) > before, f"{change.method} {change.path} wrote no line"
+        assert await fetch_value(engine, count) > before, f"{change.method} {change.path} wrote no line"
         if change.path == "/login":
             researcher.cookies.clear()
             researcher.cookies.update(csrf_kept)
     assert visitor.token
-    written = "\n".join(row[0] for row in await values(engine, "SELECT audit_log::text FROM audit_log"))
+    written = "\n".join(row[0] for row in await fetch_rows(engine, "SELECT audit_log::text FROM audit_log"))
     assert PASSWORD not in written
     assert visitor.token not in written
     assert visitor.invitation not in written

@@ -8,7 +8,7 @@ from fastapi.routing import iter_route_contexts
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.accounts import guards
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 PUBLIC = {
     "/",  # leads to /admin
@@ -124,8 +124,8 @@ async def test_a_wrong_token_is_refused_whatever_hit_the_address_names(client, s
 
 
 async def test_with_a_wrong_token_nobody_gets_a_hit(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     asked = f"/api/v1/campaigns/{campaign.slug}/hits"
     response = await client.post(asked, json={"annotator": "ann"}, headers={"Authorization": "Bearer wrong"})
     assert (response.status_code, response.json()["error"]["code"]) == (401, "token_invalid")
-    assert await values(engine, "SELECT id FROM annotators") == []
+    assert await fetch_rows(engine, "SELECT id FROM annotators") == []

@@ -13,20 +13,30 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 
 KEPT = ("items", "check_items", "hits", "responses", "decisions", "invitations", "campaign_links")
 
 
 async def everything(engine):
-    rows = {table: await values(engine, f"SELECT {table}::text FROM {table} ORDER BY 1") for table in KEPT}
-    return rows | {"tokens": await values(engine, "SELECT id, user_id FROM api_tokens ORDER BY 1")}  # a use is noted
+    rows = {table: await fetch_rows(engine, f"SELECT {table}::text FROM {table} ORDER BY 1") for table in KEPT}
+    return rows | {
+        "tokens": await fetch_rows(engine, "SELECT id, user_id FROM api_tokens ORDER BY 1")
+    }  # a use is noted
 
 
 @pytest.mark.parametrize("act", ["mark", "unmark"])
 async def test_an_item_of_another_draft(app, client, engine, act):
-    mine = await running(engine, items=6, name="Verbs", launched=False)
-    theirs = await running(engine, items=20, name="Nouns", launched=False)
+    mine = await create_running_campaign(engine, items=6, name="Verbs", launched=False)
+    theirs = await create_running_campaign(engine, items=20, name="Nouns", launched=False)
     await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     body = {"item": "v15", "kind": "gold", "expected": "80"}
@@ -37,11 +47,14 @@ async def test_an_item_of_another_draft(app, client, engine, act):
 
 
 async def test_a_hit_and_an_answer_of_another_campaign(app, client, engine):
-    mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns")
-    ann = [await annotator(engine, one, "ann", "api") for one in (mine, theirs)]
-    answered = await hit_of(engine, ann[1])
-    receipt = await submit(engine, ann[1], answered)
-    hits = [await hit_of(engine, one) for one in ann]
+    mine, theirs = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Nouns"),
+    )
+    ann = [await create_annotator(engine, one, "ann", "api") for one in (mine, theirs)]
+    answered = await lease_hit(engine, ann[1])
+    receipt = await submit_scores(engine, ann[1], answered)
+    hits = [await lease_hit(engine, one) for one in ann]
     _, token = await log_in_with_role(app, client, "guest", "owner", mine)
     bearer = {"authorization": f"Bearer {token}"}
     answer = {"annotator": "ann", "scores": [50] * len(hits[0].items)}
@@ -58,9 +71,12 @@ async def test_a_hit_and_an_answer_of_another_campaign(app, client, engine):
 
 
 async def test_a_token_for_a_campaign_that_is_not_there_and_tokens_of_others(app, client, engine):
-    mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns")
+    mine, theirs = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Nouns"),
+    )
     other, _ = await log_in_with_role(app, client, "member", "owner", theirs)
-    (theirs_token,) = await values(engine, "SELECT id FROM api_tokens WHERE user_id = :id", id=other.id)
+    (theirs_token,) = await fetch_rows(engine, "SELECT id FROM api_tokens WHERE user_id = :id", id=other.id)
     await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     asked = {"name": "notebook", "scope": ["read"], "campaign": theirs.slug}
@@ -72,12 +88,12 @@ async def test_a_token_for_a_campaign_that_is_not_there_and_tokens_of_others(app
 async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_way_round(
     app, client, researcher, engine
 ):
-    mine = await running(engine)
+    mine = await create_running_campaign(engine)
     async with engine.begin() as connection:
         for campaign, words in ((None, "server"), (mine, "campaign")):
             now = datetime.now(UTC)
             await invitations.create_invitation(connection, campaign, "viewer", words, inviter_id=None, now=now)
-    numbers = dict(await values(engine, "SELECT words, id FROM invitations"))
+    numbers = dict(await fetch_rows(engine, "SELECT words, id FROM invitations"))
     await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
     wrong = f"/admin/people/invitations/{numbers['campaign']}/withdraw"
@@ -88,9 +104,12 @@ async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_w
 
 
 async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, client, engine):
-    mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns", comment_on="HIT")
-    visit = await annotator(engine, theirs)
-    hit = await hit_of(engine, visit)
+    mine, theirs = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Nouns", comment_on="HIT"),
+    )
+    visit = await create_annotator(engine, theirs)
+    hit = await lease_hit(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, visit, hit.id, said, now=NOW)
@@ -101,12 +120,15 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
         assert (page.status_code, "Heard there." in page.text) == (200, False)
         found = await client.get(f"/api/v1/campaigns/{mine.slug}/remarks", params=params, headers=bearer)
         assert (found.status_code, "Heard there." in found.text) == (200, False)
-    await execute(engine, "UPDATE campaign_members SET campaign_id = :id", id=theirs.id)
+    await execute_sql(engine, "UPDATE campaign_members SET campaign_id = :id", id=theirs.id)
     assert "Heard there." in (await client.get(f"/admin/campaigns/{theirs.slug}/remarks")).text
 
 
 async def test_the_cookie_of_a_read_only_link_opens_no_other_campaign(app, client, engine):
-    mine, theirs = await running(engine, name="Verbs"), await running(engine, name="Nouns")
+    mine, theirs = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Nouns"),
+    )
     async with engine.begin() as connection:
         await users.find_or_create_first_user(connection, now=datetime.now(UTC))
         secret = await shared_links.create_shared_link(connection, mine, "", maker_name="ada", now=datetime.now(UTC))

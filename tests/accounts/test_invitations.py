@@ -11,7 +11,14 @@ from app.accounts.secrets import csrf_token_of_session
 from app.errors import Gone
 from tests.accounts.reaching import log_in_with_role
 from tests.accounts.test_members import owners, shared
-from tests.annotation.hits.campaigns import execute, requests_are_waiting_sql, running, value, values, wait_until
+from tests.annotation.hits.campaigns import (
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    requests_are_waiting_sql,
+    wait_until,
+)
 from tests.conftest import http_client
 
 PASSWORD = "ten small verbs"
@@ -29,7 +36,7 @@ def sent(token, way, name="dan", password=PASSWORD):
 
 
 async def test_somebody_new_comes_to_a_campaign_as_a_guest_of_the_server(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     token = await invited(engine, campaign)
     shown = await client.get(f"/invitation?token={token}")
     assert (campaign.name in shown.text, "as manager" in shown.text) == (True, True)
@@ -37,7 +44,7 @@ async def test_somebody_new_comes_to_a_campaign_as_a_guest_of_the_server(client,
     assert came.headers["location"] == f"/admin/campaigns/{campaign.slug}?done=invited"
     assert (await client.get(f"/admin/campaigns/{campaign.slug}/edit")).status_code == 200
     assert (await client.get("/admin/campaigns/new")).status_code == 403
-    assert await value(engine, "SELECT role FROM users WHERE name = 'dan'") == "guest"
+    assert await fetch_value(engine, "SELECT role FROM users WHERE name = 'dan'") == "guest"
     assert await owners(engine, campaign) == [("dan", "manager")]
 
 
@@ -48,14 +55,14 @@ async def test_somebody_new_comes_to_the_server_with_the_role_of_the_invitation(
 
 
 async def test_the_log_says_who_accepted_whose_invitation(client, engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         (admin,) = await users.list_users(connection)
     token = await invited(engine, campaign, inviter_id=admin.id)
-    before = await value(engine, "SELECT max(id) FROM audit_log")
+    before = await fetch_value(engine, "SELECT max(id) FROM audit_log")
     await client.post("/invitation", data=sent(token, "new"))
     lines = "SELECT who, action, about FROM audit_log WHERE id > :before AND action NOT LIKE 'login.%' ORDER BY id"
-    assert await values(engine, lines, before=before) == [
+    assert await fetch_rows(engine, lines, before=before) == [
         ("dan", "user.joined", ""),
         ("dan", "member.joined", ""),
         ("dan", "invitation.accepted", "admin"),
@@ -66,7 +73,7 @@ async def test_the_log_says_who_accepted_whose_invitation(client, engine, resear
 
 
 async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         dan = await users.insert_user(connection, "dan", now=NOW, role="guest")
         await users.store_password(connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b"")
@@ -79,7 +86,7 @@ async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
 
 
 async def test_whoever_is_logged_in_accepts_with_a_click_from_our_page(app, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await log_in_with_role(app, client, "guest")
     token = await invited(engine, campaign)
     csrf = client.headers.pop("X-CSRF-Token")
@@ -90,12 +97,12 @@ async def test_whoever_is_logged_in_accepts_with_a_click_from_our_page(app, clie
 
 
 async def test_an_invitation_takes_nothing_away(app, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     user, _ = await log_in_with_role(app, client, "owner", "owner", campaign)
     for token in (await invited(engine, campaign, "viewer"), await invited(engine, role="guest")):
         assert (await client.post("/invitation", data={"token": token, "way": "me"})).status_code == 303
     assert await owners(engine, campaign) == [(user.name, "owner")]
-    assert await value(engine, "SELECT role FROM users WHERE id = :id", id=user.id) == "owner"
+    assert await fetch_value(engine, "SELECT role FROM users WHERE id = :id", id=user.id) == "owner"
 
 
 @pytest.mark.parametrize("refused", [{"name": "admin"}, {"name": "no spaces"}, {"password": "short"}])
@@ -116,7 +123,7 @@ async def used(engine):
 async def withdrawn(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
-        number = await value(engine, "SELECT max(id) FROM invitations")
+        number = await fetch_value(engine, "SELECT max(id) FROM invitations")
         await invitations.delete_invitation(connection, None, number)
     return token
 
@@ -126,7 +133,7 @@ async def too_old(engine):
 
 
 async def of_somebody_demoted(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await shared(engine, "bea", "owner", campaign)
     user = await shared(engine, "ada", "owner", campaign)
     token = await invited(engine, campaign, inviter_id=user.id)
@@ -136,10 +143,10 @@ async def of_somebody_demoted(engine):
 
 
 async def of_somebody_removed(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     user = await shared(engine, "ada", "owner", campaign)
     token = await invited(engine, campaign, inviter_id=user.id)
-    await execute(engine, "DELETE FROM users WHERE id = :id", id=user.id)
+    await execute_sql(engine, "DELETE FROM users WHERE id = :id", id=user.id)
     return token
 
 
@@ -149,11 +156,11 @@ async def test_an_invitation_that_works_no_longer_says_so(client, engine, made):
     asked = await client.get(f"/invitation?token={token}"), await client.post("/invitation", data=sent(token, "new"))
     for response in asked:
         assert (response.status_code, "invitation_used" in response.text) == (410, True)
-    assert await values(engine, "SELECT 1 FROM users WHERE name = 'dan'") == []
+    assert await fetch_rows(engine, "SELECT 1 FROM users WHERE name = 'dan'") == []
 
 
 async def test_of_two_who_accept_at_once_one_comes_in(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     token = await invited(engine, campaign)
 
     async def come(name: str) -> None:
@@ -167,12 +174,12 @@ async def test_of_two_who_accept_at_once_one_comes_in(engine):
     with pytest.raises(Gone):
         await other
     assert await owners(engine, campaign) == [("dan", "manager")]
-    assert await values(engine, "SELECT 1 FROM users WHERE name = 'eve'") == []
+    assert await fetch_rows(engine, "SELECT 1 FROM users WHERE name = 'eve'") == []
 
 
 @pytest.mark.parametrize("where", ["/admin/people", "/admin/campaigns/verbs"])
 async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, researcher, engine, where):
-    await running(engine)
+    await create_running_campaign(engine)
     made = await researcher.post(f"{where}/invitations", data={"role": "manager", "words": "Dan of Leeds"})
     (address,) = re.findall(r'id="new-invitation">([^<]+)<', made.text)
     assert (await client.get("/invitation?" + address.partition("?")[2])).status_code == 200
@@ -181,12 +188,12 @@ async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, res
     (withdraw,) = re.findall(rf'action="({where}/invitations/\d+/withdraw)"', listed)
     assert (await researcher.post(withdraw)).status_code == 303
     assert (await researcher.post(withdraw)).status_code == 404
-    said = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'invitation.%' ORDER BY id")
+    said = await fetch_rows(engine, "SELECT action FROM audit_log WHERE action LIKE 'invitation.%' ORDER BY id")
     assert [row[0] for row in said] == ["invitation.made", "invitation.withdrawn"]
 
 
 async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
         await users.store_password(
@@ -199,4 +206,4 @@ async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
         for address in ("/admin/people", f"/admin/campaigns/{campaign.slug}"):
             refused = await client.post(f"{address}/invitations", data={"role": "viewer", "current": "wrong"})
             assert (refused.status_code, "password is wrong" in refused.text) == (422, True)
-    assert await values(engine, "SELECT 1 FROM invitations") == []
+    assert await fetch_rows(engine, "SELECT 1 FROM invitations") == []

@@ -22,7 +22,7 @@ from app.database.audit_log import (
     log_change,
 )
 from app.errors import Conflict
-from tests.annotation.hits.campaigns import NOW, execute, running, value, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft
 
 LINES = "SELECT who, way, action, about, before, after FROM audit_log ORDER BY id"
@@ -42,7 +42,7 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
         await lifecycle.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
         )
-    assert (await values(engine, LINES))[-1] == (
+    assert (await fetch_rows(engine, LINES))[-1] == (
         *("bea", "page", "settings.changed", ""),
         *({"judgments_per_item": 3}, {"judgments_per_item": 7}),
     )
@@ -52,22 +52,22 @@ async def test_what_was_saved_as_it_was_is_no_change(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, lambda before: before)
-    assert [row[2] for row in await values(engine, LINES)] == ["campaign.created"]
+    assert [row[2] for row in await fetch_rows(engine, LINES)] == ["campaign.created"]
 
 
 async def test_a_refused_change_leaves_no_line(engine):
     campaign = await create_draft(engine)
     with pytest.raises(Conflict):
         await apply_action(engine, campaign, "launch")
-    assert [row[2] for row in await values(engine, LINES)] == ["campaign.created"]
+    assert [row[2] for row in await fetch_rows(engine, LINES)] == ["campaign.created"]
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_log SET who = 'x'", "DELETE FROM audit_log", "TRUNCATE audit_log"])
 async def test_the_database_changes_no_line_and_takes_none_out_whoever_asks(engine, statement):
     await create_draft(engine)
     with pytest.raises(DBAPIError, match="neither changed nor taken out"):
-        await execute(engine, statement)
-    assert await value(engine, "SELECT count(*) FROM audit_log") == 1
+        await execute_sql(engine, statement)
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log") == 1
 
 
 async def test_the_name_of_a_removed_researcher_stays(engine):
@@ -76,7 +76,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
         bea = await users.insert_user(connection, "bea", now=NOW)
         await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
         await users.delete_user(connection, bea.id, actor_id=admin.id)
-    assert [row[:4] for row in await values(engine, LINES)] == [
+    assert [row[:4] for row in await fetch_rows(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
         ("bea", "page", "token.created", "notebook"),
         ("bea", "page", "user.removed", "bea"),
@@ -87,8 +87,8 @@ async def test_a_deleted_draft_stays_in_the_log(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, campaign.slug)
-    assert (await values(engine, LINES))[-1][2] == "campaign.deleted"
-    assert await value(engine, "SELECT campaign FROM audit_log ORDER BY id DESC LIMIT 1") == campaign.slug
+    assert (await fetch_rows(engine, LINES))[-1][2] == "campaign.deleted"
+    assert await fetch_value(engine, "SELECT campaign FROM audit_log ORDER BY id DESC LIMIT 1") == campaign.slug
 
 
 async def test_an_action_that_nobody_knows_is_a_mistake_of_ours(engine):
@@ -120,7 +120,7 @@ def test_lists_are_told_in_words():
 
 
 async def test_the_log_is_searched_by_person_kind_words_and_day(engine, researcher):
-    campaign = await running(engine, name="Verbs")
+    campaign = await create_running_campaign(engine, name="Verbs")
     await apply_action(engine, campaign, "pause")
     CURRENT_ACTOR.set(Actor("cat", "command"))
     await create_draft(engine, name="100% nouns")
@@ -135,7 +135,7 @@ async def test_the_log_is_searched_by_person_kind_words_and_day(engine, research
 
 
 async def test_the_log_of_a_campaign_has_no_line_of_others(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await create_draft(engine, name="Nouns")
     rows = csv.DictReader(io.StringIO((await researcher.get(f"/admin/campaigns/{campaign.slug}/log.csv")).text))
     assert [(row["campaign"], row["action"]) for row in rows] == [
@@ -161,7 +161,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
 
 
 async def test_programs_read_the_log(engine, app, client):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "notebook", now=NOW)
@@ -180,6 +180,6 @@ async def test_who_fails_to_log_in_is_noted_without_what_they_typed(engine, clie
         await users.find_or_create_first_user(connection, now=NOW)
     await client.post("/login", data={"name": "admin", "password": "hunter2hunter2"})
     await client.post("/login", data={"name": "correct horse battery", "password": ""})
-    failed = [(row[0], row[2], row[3]) for row in await values(engine, LINES)]
+    failed = [(row[0], row[2], row[3]) for row in await fetch_rows(engine, LINES)]
     assert failed == [("somebody", "login.failed", "admin"), ("somebody", "login.failed", "an unknown name")]
-    assert await value(engine, "SELECT count(*) FROM audit_log WHERE audit_log::text ~ 'hunter2|horse'") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE audit_log::text ~ 'hunter2|horse'") == 0

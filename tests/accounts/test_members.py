@@ -13,7 +13,15 @@ from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug
 from tests.accounts.reaching import fill_path, log_in_with_role
-from tests.annotation.hits.campaigns import NOW, execute, requests_are_waiting_sql, running, value, values, wait_until
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    requests_are_waiting_sql,
+    wait_until,
+)
 from tests.quality.deciding import answer_hits as campaign_with_answers
 
 MADE = {"name": "Nouns", "question": "How often?"}
@@ -21,7 +29,7 @@ MADE = {"name": "Nouns", "question": "How often?"}
 
 def owners(engine: AsyncEngine, campaign):
     roles = "SELECT u.name, m.role FROM campaign_members m JOIN users u ON u.id = m.user_id WHERE campaign_id = :id"
-    return values(engine, roles + " ORDER BY 1", id=campaign.id)
+    return fetch_rows(engine, roles + " ORDER BY 1", id=campaign.id)
 
 
 async def shared(engine: AsyncEngine, name: str, role: str, campaign):
@@ -33,7 +41,7 @@ async def shared(engine: AsyncEngine, name: str, role: str, campaign):
 
 
 async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(app, client, engine):
-    others = await running(engine, name="Verbs")
+    others = await create_running_campaign(engine, name="Verbs")
     _, token = await log_in_with_role(app, client, "member")
     bearer = {"authorization": f"Bearer {token}"}
     made = (await client.post("/api/v1/campaigns", json=MADE, headers=bearer)).json()["slug"]
@@ -52,18 +60,21 @@ async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(
 
 
 async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, client, engine):
-    campaign, hidden = await running(engine, name="Verbs"), await running(engine, name="Verbs (copy)")
+    campaign, hidden = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Verbs (copy)"),
+    )
     await log_in_with_role(app, client, "member", "manager", campaign)
     copied = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
     slug = copied.headers["location"].split("/")[3]
-    assert await value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
+    assert await fetch_value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
     assert slug != hidden.slug
     async with engine.begin() as connection:
         assert await owners(engine, await load_campaign_by_slug(connection, slug)) == [("one.member.manager", "owner")]
 
 
 async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await log_in_with_role(app, client, "guest", "manager", campaign)
     refused = await client.post(f"/admin/campaigns/{campaign.slug}/copy")
     assert (refused.status_code, "role_forbids" in refused.text) == (403, True)
@@ -71,10 +82,16 @@ async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engi
 
 
 async def test_a_rehearsal_is_reached_as_its_campaign_is(app, client, engine):
-    campaign, other = await running(engine, name="Verbs"), await running(engine, name="Nouns")
-    rehearsals = [await running(engine, name=f"{one.name} (rehearsal)", launched=False) for one in (campaign, other)]
+    campaign, other = (
+        await create_running_campaign(engine, name="Verbs"),
+        await create_running_campaign(engine, name="Nouns"),
+    )
+    rehearsals = [
+        await create_running_campaign(engine, name=f"{one.name} (rehearsal)", launched=False)
+        for one in (campaign, other)
+    ]
     for one, copy in zip((campaign, other), rehearsals, strict=True):
-        await execute(engine, "UPDATE campaigns SET rehearsal_of = :of WHERE id = :id", of=one.id, id=copy.id)
+        await execute_sql(engine, "UPDATE campaigns SET rehearsal_of = :of WHERE id = :id", of=one.id, id=copy.id)
     await log_in_with_role(app, client, "guest", "viewer", campaign)
     found = [(await client.get(f"/admin/campaigns/{one.slug}")).status_code for one in rehearsals]
     assert found == [200, 404]
@@ -83,7 +100,7 @@ async def test_a_rehearsal_is_reached_as_its_campaign_is(app, client, engine):
 
 
 async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = f"/admin/campaigns/{campaign.slug}/members"
     user, _ = await log_in_with_role(app, client, "guest")
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
@@ -95,10 +112,10 @@ async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher,
     shown = (await client.get(address)).text
     assert "one.guest.none (you)" in shown
     assert re.findall(r"<option selected>(\w+)", shown)[0] == "owner"
-    await execute(engine, "UPDATE campaign_members SET role = 'manager'")
+    await execute_sql(engine, "UPDATE campaign_members SET role = 'manager'")
     await researcher.post(f"{address}/{user.id}/remove")
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 404
-    said = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'member.%' ORDER BY id")
+    said = await fetch_rows(engine, "SELECT action FROM audit_log WHERE action LIKE 'member.%' ORDER BY id")
     assert [row[0] for row in said] == ["member.added", "member.role", "member.removed"]
 
 
@@ -106,7 +123,7 @@ async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher,
     ("name", "role", "status"), [("nobody", "viewer", 404), ("admin", "king", 422), ("admin", "viewer", 409)]
 )
 async def test_who_cannot_be_added_is_said(researcher, engine, name, role, status):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
         await members.insert_member_if_new(connection, campaign, admin, "owner", now=NOW)
@@ -115,7 +132,7 @@ async def test_who_cannot_be_added_is_said(researcher, engine, name, role, statu
 
 
 async def test_the_last_owner_of_a_campaign_stays(researcher, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     ada = await shared(engine, "ada", "owner", campaign)
     address = f"/admin/campaigns/{campaign.slug}/members/{ada.id}"
     for act, data in (("remove", {}), ("role", {"role": "viewer"})):
@@ -125,7 +142,7 @@ async def test_the_last_owner_of_a_campaign_stays(researcher, engine):
 
 
 async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     pair = [await shared(engine, name, "owner", campaign) for name in ("ada", "bea")]
 
     async def remove(user) -> None:
@@ -142,10 +159,10 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
 
 
 async def test_a_rehearsal_has_no_members_of_its_own_and_a_command_makes_none(engine):
-    campaign = await running(engine)  # as a command does, for which nobody is logged in
+    campaign = await create_running_campaign(engine)  # as a command does, for which nobody is logged in
     assert await owners(engine, campaign) == []
     acting = CURRENT_ACTOR.set(Actor("ada", "page", (await shared(engine, "ada", "owner", campaign)).id))
-    made = await running(engine, name="Nouns")
+    made = await create_running_campaign(engine, name="Nouns")
     CURRENT_ACTOR.reset(acting)
     assert await owners(engine, made) == [("ada", "owner")]
 
@@ -181,17 +198,19 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
 async def ids_of(engine: AsyncEngine, campaign):
     """Of what belongs to a campaign, one of each kind, by the names in addresses."""
     alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
-    await execute(engine, alert, id=campaign.id)
+    await execute_sql(engine, alert, id=campaign.id)
     async with engine.begin() as connection:
         await invitations.create_invitation(connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC))
         await shared_links.create_shared_link(connection, campaign, "", maker_name="ada", now=NOW)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
-        "annotator": await value(engine, named_annotators, id=campaign.id),
-        "answer": await value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
-        "alert": await value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
-        "invitation": await value(engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id),
-        "link": await value(engine, "SELECT max(id) FROM campaign_links WHERE campaign_id = :id", id=campaign.id),
+        "annotator": await fetch_value(engine, named_annotators, id=campaign.id),
+        "answer": await fetch_value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
+        "alert": await fetch_value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
+        "invitation": await fetch_value(
+            engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id
+        ),
+        "link": await fetch_value(engine, "SELECT max(id) FROM campaign_links WHERE campaign_id = :id", id=campaign.id),
     }
 
 
@@ -205,7 +224,7 @@ def ids_in_addresses() -> set[str]:
 
 async def everything(engine):
     return [
-        await values(engine, f"SELECT * FROM {table} ORDER BY 1, 2")
+        await fetch_rows(engine, f"SELECT * FROM {table} ORDER BY 1, 2")
         for table in ("decisions", "alerts", "campaign_members", "annotators", "invitations", "campaign_links")
     ]
 
@@ -213,10 +232,10 @@ async def everything(engine):
 async def test_an_answer_is_not_found_under_another_annotator(researcher, engine):
     campaign, _, rows = await campaign_with_answers(engine, people=2, hits=1)
     of_first = "SELECT seq FROM responses WHERE annotator_id = :id"
-    seq = await value(engine, of_first, id=rows[0])
+    seq = await fetch_value(engine, of_first, id=rows[0])
     address = f"/admin/campaigns/{campaign.slug}/annotators/A2/answers/{seq}/exclude"
     refused = await researcher.post(address, data={"reason": "x"})
-    assert (refused.status_code, await values(engine, "SELECT 1 FROM decisions")) == (404, [])
+    assert (refused.status_code, await fetch_rows(engine, "SELECT 1 FROM decisions")) == (404, [])
 
 
 async def test_an_item_of_another_campaign_is_not_shown(researcher, engine):
@@ -229,7 +248,7 @@ async def test_an_item_of_another_campaign_is_not_shown(researcher, engine):
 async def test_a_viewer_reads_nothing_about_people(app, client, researcher, engine):
     campaign, _, _ = await campaign_with_answers(engine, people=2, hits=2, items=6)
     await log_in_with_role(app, client, "guest", "viewer", campaign)
-    pseudonyms = [row[0] for row in await values(engine, "SELECT pseudonym FROM annotators")]
+    pseudonyms = [row[0] for row in await fetch_rows(engine, "SELECT pseudonym FROM annotators")]
     secrets = ["A1<", "A2<", "ann 0", "ann 1", *pseudonyms, campaign.link_key]
     address = f"/admin/campaigns/{campaign.slug}"
     everything = f"{address}?item=v1"

@@ -22,7 +22,7 @@ from app.accounts.pages import openid as openid_pages
 from app.errors import BadGateway, Forbidden, Unauthenticated
 from app.settings import Settings, SettingsProblem, read_settings
 from tests.accounts.provider import CLIENT, SECRET
-from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 
 BACK = "/login/openid/back"
 PASSWORD = "correct horse battery"
@@ -87,8 +87,8 @@ async def test_whose_login_name_is_their_mail_comes_in_and_goes_where_they_wante
     response = await gone_and_come_back(client, next="/admin/campaigns/new")
     assert (response.status_code, response.headers["location"]) == (303, "/admin/campaigns/new")
     assert (await client.get("/admin/account")).status_code == 200
-    assert await values(engine, "SELECT user_id, subject FROM identities") == [(ada.id, "person 1")]
-    noted = await values(engine, "SELECT who, action, after ->> 'by' FROM audit_log WHERE action = 'login.in'")
+    assert await fetch_rows(engine, "SELECT user_id, subject FROM identities") == [(ada.id, "person 1")]
+    noted = await fetch_rows(engine, "SELECT who, action, after ->> 'by' FROM audit_log WHERE action = 'login.in'")
     assert noted == [("ada@lab.example", "login.in", "provider")]
 
 
@@ -100,7 +100,7 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert "No account here is connected to this login." in response.text
-    assert await value(engine, "SELECT count(*) FROM identities") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 1
 
 
 async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(client, engine, provider):
@@ -110,7 +110,7 @@ async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(cl
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert "log in by name and password and connect this login" in response.text
-    assert await value(engine, "SELECT count(*) FROM identities") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 0
 
 
 async def test_an_address_that_nobody_verified_opens_no_account(client, engine, provider, ada, subtests):
@@ -126,7 +126,7 @@ async def test_an_address_that_nobody_verified_opens_no_account(client, engine, 
             await provider(claims=claims)
             response = await gone_and_come_back(client)
             assert response.status_code == 403
-            assert await value(engine, "SELECT count(*) FROM logins") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM logins") == 0
 
 
 NO_ADDRESSES = [
@@ -178,8 +178,8 @@ async def test_what_is_no_plain_address_opens_no_account(app, client, engine, pr
         if (await gone_and_come_back(client)).status_code != 403:
             let_in.append(claim)
     assert let_in == []
-    assert await value(engine, "SELECT count(*) FROM logins") == 0
-    assert await value(engine, "SELECT count(*) FROM users") == 3
+    assert await fetch_value(engine, "SELECT count(*) FROM logins") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM users") == 3
 
 
 async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine):
@@ -198,14 +198,14 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
 
 async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engine, provider):
     assert (await gone_and_come_back(client)).status_code == 403
-    assert await value(engine, "SELECT count(*) FROM users") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM users") == 0
     domains = {"oidc_domains": ("lab.example",), "oidc_role": "viewer"}
     app.state.settings = app.state.settings.model_copy(update=domains)
     await provider(claims={"email": "bea@evil-lab.example", "sub": "person 3"})
     assert (await gone_and_come_back(client)).status_code == 403
     await provider(claims={"email": "Bea@Lab.example", "sub": "person 3"})
     assert (await gone_and_come_back(client)).status_code == 303
-    assert await values(engine, "SELECT name, role FROM users") == [("bea@lab.example", "viewer")]
+    assert await fetch_rows(engine, "SELECT name, role FROM users") == [("bea@lab.example", "viewer")]
 
 
 async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, ada, subtests):
@@ -234,7 +234,7 @@ async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, 
             response = await gone_and_come_back(client)
             assert response.status_code == 401
             assert "does not match a login that you started here just now" in response.text
-            assert await value(engine, "SELECT count(*) FROM logins") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM logins") == 0
 
 
 async def test_a_key_that_the_provider_has_just_changed_is_found(client, provider, ada):
@@ -355,7 +355,7 @@ async def connect(researcher):
 async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engine, researcher, provider):
     response = await connect(researcher)
     assert response.headers["location"] == "/admin/account?done=connected"
-    assert await value(engine, "SELECT count(*) FROM identities") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 1
     page = (await researcher.get("/admin/account")).text
     assert "This account is connected" in page
     assert "To disconnect it, set a password first." in page
@@ -367,10 +367,10 @@ async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engi
     for wrong in ("", "another password"):
         refused = await researcher.post("/admin/account/openid/disconnect", data={"current": wrong})
         assert refused.status_code == 422
-    assert await value(engine, "SELECT count(*) FROM identities") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 1
     await researcher.post("/admin/account/openid/disconnect", data={"current": PASSWORD})
-    assert await value(engine, "SELECT count(*) FROM identities") == 0
-    noted = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'login.%connected' ORDER BY id")
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 0
+    noted = await fetch_rows(engine, "SELECT action FROM audit_log WHERE action LIKE 'login.%connected' ORDER BY id")
     assert noted == [("login.connected",), ("login.disconnected",)]
 
 
@@ -387,7 +387,7 @@ async def test_who_has_logged_out_meanwhile_connects_nothing(engine, researcher,
     begun = await researcher.post("/admin/account/openid")
     await researcher.post("/logout")
     assert (await returned(researcher, begun.headers["location"])).status_code == 401
-    assert await value(engine, "SELECT count(*) FROM identities") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM identities") == 0
 
 
 # Settings

@@ -9,7 +9,7 @@ from app.accounts.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUT
 from app.errors import Conflict, NotFound
 from tests.accounts.reaching import ENDLESS, log_in_with_role, request_status_and_code
 from tests.accounts.test_guards import PUBLIC, addresses
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, value
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, fetch_value, lease_hit
 
 
 def test_every_address_that_is_not_public_says_what_it_needs(app):
@@ -43,8 +43,8 @@ def expected(role, member):
 
 @pytest.mark.parametrize(("role", "member"), COMBINED)
 async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, client, role, member):
-    campaign = await running(app.state.database)
-    hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
+    campaign = await create_running_campaign(app.state.database)
+    hit = await lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
     _, token = await log_in_with_role(app, client, role, member, campaign)
     server, inside = expected(role, member)
     # What is open would end the campaign or this login; its refusals are what the others meet.
@@ -66,8 +66,8 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
 
 @pytest.mark.parametrize("scope", NEEDS_BY_SCOPE)
 async def test_a_token_is_for_its_scopes_alone(app, client, scope):
-    campaign = await running(app.state.database)
-    hit = await hit_of(app.state.database, await annotator(app.state.database, campaign, "ann", "api"))
+    campaign = await create_running_campaign(app.state.database)
+    hit = await lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
     _, token = await log_in_with_role(app, client, OWNER, scopes=[scope])
     for address, need in NEED_BY_ROUTE.items():
         method, path = address.split()
@@ -78,9 +78,9 @@ async def test_a_token_is_for_its_scopes_alone(app, client, scope):
 
 
 async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alone(app, client):
-    campaign, other = [await running(app.state.database, name=name) for name in ("Verbs", "Nouns")]
+    campaign, other = [await create_running_campaign(app.state.database, name=name) for name in ("Verbs", "Nouns")]
     hits = [
-        await hit_of(app.state.database, await annotator(app.state.database, one, "ann", "api"))
+        await lease_hit(app.state.database, await create_annotator(app.state.database, one, "ann", "api"))
         for one in (campaign, other)
     ]
     user, _ = await log_in_with_role(app, client, OWNER)
@@ -113,7 +113,7 @@ def test_every_need_is_of_one_scope():
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
 async def test_no_other_method_opens_what_a_viewer_may_not_see(app, client, method):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     await log_in_with_role(app, client, "viewer")
     response = await client.request(method, f"/admin/campaigns/{campaign.slug}/export/responses.csv")
     assert response.status_code in (403, 405)
@@ -126,7 +126,7 @@ def test_a_role_that_nobody_knows_opens_nothing(role):
 
 
 async def test_a_viewer_finds_no_button_that_changes_anything(app, client):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     await log_in_with_role(app, client, "viewer")
     for path in ("/admin", f"/admin/campaigns/{campaign.slug}", f"/admin/campaigns/{campaign.slug}/analysis"):
         page = await client.get(path)
@@ -155,11 +155,11 @@ async def test_an_owner_changes_roles_on_the_page_of_people(app, client, researc
     assert "one.viewer.none (you)" not in shown  # the researchers are for owners
     wrong = await researcher.post(f"/admin/people/{user.id}/role", data={"role": "king"})
     assert (wrong.status_code, "A role is one of" in wrong.text) == (422, True)
-    assert await value(app.state.database, "SELECT role FROM users WHERE id = :id", id=user.id) == "manager"
+    assert await fetch_value(app.state.database, "SELECT role FROM users WHERE id = :id", id=user.id) == "manager"
 
 
 async def test_the_last_owner_stays(app, client, researcher):
-    admin = await value(app.state.database, "SELECT id FROM users WHERE name = 'admin'")
+    admin = await fetch_value(app.state.database, "SELECT id FROM users WHERE name = 'admin'")
     refused = await researcher.post(f"/admin/people/{admin}/role", data={"role": "viewer"})
     assert (refused.status_code, "last owner" in refused.text) == (409, True)
     user, _ = await log_in_with_role(app, client, "manager")

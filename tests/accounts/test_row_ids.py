@@ -4,7 +4,7 @@ import re
 
 from app.accounts import tokens, users
 from app.accounts.roles import NEED_BY_ROUTE
-from tests.annotation.hits.campaigns import NOW, running, value
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_value
 
 NAMES = ("user_id", "token_id", "invitation", "link", "alert", "answer", "hit_id")
 WITH_IDS = [address for address in NEED_BY_ROUTE if any(f"{{{name}}}" in address for name in NAMES)]
@@ -16,7 +16,7 @@ OTHER_SPELLINGS = [
 
 async def test_no_address_takes_another_spelling_of_an_id(app, researcher):
     assert len(WITH_IDS) > 10
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
@@ -34,7 +34,7 @@ async def test_no_address_takes_another_spelling_of_an_id(app, researcher):
 
 
 async def test_a_form_names_its_hit_by_a_plain_id(app, client):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     address = f"/link/{campaign.link_key}"
     page = (await client.post(address, follow_redirects=True)).text
     token = re.search(r'name="token" value="([^"]+)"', page)
@@ -43,4 +43,4 @@ async def test_a_form_names_its_hit_by_a_plain_id(app, client):
         reply = await client.post(address, data={"token": token[1], "hit": spelled})
         assert reply.status_code == 404, spelled
         assert "hit_not_found" in reply.text or "does not exist" in reply.text
-    assert await value(app.state.database, "SELECT count(*) FROM responses") == 0
+    assert await fetch_value(app.state.database, "SELECT count(*) FROM responses") == 0

@@ -7,7 +7,13 @@ from html import unescape
 from app.accounts import shared_links
 from app.accounts.roles import NEED_BY_ROUTE
 from tests.accounts.reaching import log_in_with_role, request_status_and_code
-from tests.annotation.hits.campaigns import annotator, hit_of, running, value, values
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+)
 from tests.quality.deciding import answer_hits as campaign_with_answers
 
 
@@ -20,8 +26,8 @@ async def opened(engine, client, campaign):
 
 
 async def test_a_link_opens_what_a_viewer_sees_of_one_campaign_and_nothing_else(client, engine):
-    campaign, other = await running(engine), await running(engine, name="Nouns")
-    hit = await hit_of(engine, await annotator(engine, campaign, "ann", "api"))
+    campaign, other = await create_running_campaign(engine), await create_running_campaign(engine, name="Nouns")
+    hit = await lease_hit(engine, await create_annotator(engine, campaign, "ann", "api"))
     secret, response = await opened(engine, client, campaign)
     assert response.headers["location"] == f"/admin/campaigns/{campaign.slug}"
     assert secret not in response.headers["location"]
@@ -54,7 +60,10 @@ async def test_a_visitor_finds_no_button_and_no_way_that_is_closed(client, engin
 
 
 async def test_a_visitor_reads_the_goal_and_the_page_of_its_plan_and_hears_of_no_other_campaign(client, engine):
-    campaign, _ = await running(engine, goal="best", best_items=2), await running(engine, name="Nouns")
+    campaign, _ = (
+        await create_running_campaign(engine, goal="best", best_items=2),
+        await create_running_campaign(engine, name="Nouns"),
+    )
     await opened(engine, client, campaign)
     for part in ("", "/plan"):
         page = (await client.get(f"/admin/campaigns/{campaign.slug}{part}")).text
@@ -66,7 +75,7 @@ async def test_a_visitor_reads_the_goal_and_the_page_of_its_plan_and_hears_of_no
 
 
 async def test_a_link_is_no_login_leaks_nowhere_and_is_kept_by_no_search_engine(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     secret, response = await opened(engine, client, campaign)
     page = await client.get(f"/admin/campaigns/{campaign.slug}")
     for one in (response, page):
@@ -77,11 +86,11 @@ async def test_a_link_is_no_login_leaks_nowhere_and_is_kept_by_no_search_engine(
     cookie = response.headers["set-cookie"]
     assert f"Path=/admin/campaigns/{campaign.slug};" in cookie + ";"
     assert "HttpOnly" in cookie
-    assert secret.encode() not in await value(engine, "SELECT token_hash FROM campaign_links")
+    assert secret.encode() not in await fetch_value(engine, "SELECT token_hash FROM campaign_links")
 
 
 async def test_a_link_that_is_withdrawn_opens_nothing(researcher, client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     made = await researcher.post(f"/admin/campaigns/{campaign.slug}/links", data={"words": "co-authors"})
     (address,) = re.findall(r'id="new-shared">[^<]*(/shared/[^<]+)<', made.text)
     assert (await client.get(address)).status_code == 303
@@ -93,12 +102,12 @@ async def test_a_link_that_is_withdrawn_opens_nothing(researcher, client, engine
     assert (await researcher.post(withdraw)).status_code == 303
     assert (await client.get(page)).headers["location"].startswith("/login")
     assert (await client.get(address)).status_code == 404
-    said = await values(engine, "SELECT action FROM audit_log WHERE action LIKE 'link.%' ORDER BY id")
+    said = await fetch_rows(engine, "SELECT action FROM audit_log WHERE action LIKE 'link.%' ORDER BY id")
     assert [row[0] for row in said] == ["link.made", "link.withdrawn"]
 
 
 async def test_a_link_takes_nothing_from_who_is_logged_in(app, client, engine):
-    campaign, other = await running(engine), await running(engine, name="Nouns")
+    campaign, other = await create_running_campaign(engine), await create_running_campaign(engine, name="Nouns")
     await log_in_with_role(app, client, "guest", "manager", other)
     await opened(engine, client, campaign)
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 200

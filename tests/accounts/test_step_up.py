@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.accounts import login, users
 from app.accounts.roles import MANAGE_PEOPLE, ROUTES_BY_NEED, SHARE_CAMPAIGN
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 PASSWORD = "ten small verbs"
 # What the acts below change.
@@ -49,7 +49,7 @@ def test_every_act_that_lets_somebody_in_takes_the_password():
 @pytest.fixture
 async def campaign(app, researcher):
     """A campaign, a guest and a viewer of it, on a server whose owner has a password."""
-    found = await running(app.state.database, name="Verbs")
+    found = await create_running_campaign(app.state.database, name="Verbs")
     assert (await researcher.post("/admin/account/password", data={"password": PASSWORD})).status_code == 303
     async with app.state.database.begin() as connection:
         await users.insert_user(connection, "guest", now=NOW, role="guest")
@@ -67,14 +67,14 @@ def address_of(act, campaign):
 @pytest.mark.parametrize("act", ACTS)
 async def test_an_act_takes_the_current_password(app, researcher, campaign, act):
     address, engine = address_of(act, campaign), app.state.database
-    before = await values(engine, STATE)
+    before = await fetch_rows(engine, STATE)
     for current in ({}, {"current": ""}, {"current": "wrong"}):
         refused = await researcher.post(address, data=ACTS[act] | current)
         assert refused.status_code in (403, 422)
         assert "Your current password is wrong." in refused.text or "enter your current password" in refused.text
-        assert await values(engine, STATE) == before
+        assert await fetch_rows(engine, STATE) == before
     assert (await researcher.post(address, data=ACTS[act] | {"current": PASSWORD})).status_code in (200, 303)
-    assert await values(engine, STATE) != before
+    assert await fetch_rows(engine, STATE) != before
 
 
 @pytest.mark.parametrize("act", ASKED_ON_A_PAGE)
@@ -109,7 +109,7 @@ async def test_guesses_are_slowed_down_as_at_the_login(researcher, campaign):
 
 
 async def test_who_has_no_password_or_has_just_come_by_a_link_is_not_asked(app, client, researcher):
-    found = await running(app.state.database, name="Verbs")
+    found = await create_running_campaign(app.state.database, name="Verbs")
     address = f"/admin/campaigns/{found.slug}/links"
     assert (await researcher.post(address, data={"words": "a"})).status_code == 200
     await researcher.post("/admin/account/password", data={"password": PASSWORD})

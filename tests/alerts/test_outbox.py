@@ -19,7 +19,16 @@ from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
 from app.http.dependencies import get_now
 from app.settings import Settings
 from tests.alerts.receivers import mail_server, webhook_receiver
-from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit, value, values, wait_until
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+    wait_until,
+)
 from tests.campaigns.drafts import apply_action
 
 LATER = timedelta(days=1)
@@ -42,7 +51,7 @@ async def held(engine, campaign, name="A7", because=""):
 
 async def test_an_alert_is_posted_to_the_campaigns_webhook_once(engine):
     with webhook_receiver() as got:
-        campaign = await running(engine, alert_webhook=got.address)
+        campaign = await create_running_campaign(engine, alert_webhook=got.address)
         await held(engine, campaign, because="Too fast.")
         assert await outbox_of(engine, public_url="https://easel.example").send_due(now=soon()) == 1
         assert await outbox_of(engine).send_due(now=soon() + LATER) == 0
@@ -54,7 +63,7 @@ async def test_an_alert_is_posted_to_the_campaigns_webhook_once(engine):
 
 async def test_of_several_processes_one_sends(engine):
     with webhook_receiver() as got:
-        campaign = await running(engine, alert_webhook=got.address)
+        campaign = await create_running_campaign(engine, alert_webhook=got.address)
         for number in range(8):
             await held(engine, campaign, f"A{number}")
         now = soon()
@@ -65,7 +74,7 @@ async def test_of_several_processes_one_sends(engine):
 
 async def test_what_fails_is_tried_again_later_each_time_and_given_up(engine):
     with webhook_receiver(*[500] * (MAX_TRIES_PER_MESSAGE + 1)) as got:
-        campaign = await running(engine, alert_webhook=got.address)
+        campaign = await create_running_campaign(engine, alert_webhook=got.address)
         await held(engine, campaign)
         now = soon()
         assert await outbox_of(engine).send_due(now=now) == 1
@@ -74,14 +83,16 @@ async def test_what_fails_is_tried_again_later_each_time_and_given_up(engine):
         for day in range(2, MAX_TRIES_PER_MESSAGE + 4):
             await outbox_of(engine).send_due(now=now + day * LATER)
         assert len(got.messages) == MAX_TRIES_PER_MESSAGE
-    assert await values(engine, "SELECT sent_at, problem FROM alert_messages") == [
+    assert await fetch_rows(engine, "SELECT sent_at, problem FROM alert_messages") == [
         (None, "The receiver answered with status 500.")
     ]
 
 
 async def test_an_alert_is_mailed(engine):
     with mail_server() as got:
-        campaign = await running(engine, name="Verbs", alert_emails=["bea@example.org", "cat@example.org"])
+        campaign = await create_running_campaign(
+            engine, name="Verbs", alert_emails=["bea@example.org", "cat@example.org"]
+        )
         await held(engine, campaign, because="Häufig zu schnell.")
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address), smtp_from="easel@example.org")
         assert await outbox.send_due(now=soon()) == 2
@@ -91,11 +102,11 @@ async def test_an_alert_is_mailed(engine):
         body: Any = mail.get_payload(decode=True)
         assert "Häufig" in body.decode()
         assert mail["Subject"] == "Verbs: A rule held A7."
-    assert await value(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
+    assert await fetch_value(engine, "SELECT bool_and(sent_at IS NOT NULL) FROM alert_messages")
 
 
 async def test_a_receiver_whose_mail_fails_keeps_no_other_from_being_told_once(engine):
-    campaign = await running(engine, alert_emails=["bea@example.org", "cat@example.org"])
+    campaign = await create_running_campaign(engine, alert_emails=["bea@example.org", "cat@example.org"])
     await held(engine, campaign)
     with mail_server(refused="CAT@EXAMPLE.ORG") as got:
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address))
@@ -103,9 +114,9 @@ async def test_a_receiver_whose_mail_fails_keeps_no_other_from_being_told_once(e
         for day in range(3):
             await outbox.send_due(now=now + day * LATER)
     assert [message_from_string(mail)["To"] for mail in got.messages] == ["bea@example.org"]
-    rows = await values(engine, "SELECT receiver, tries, sent_at IS NOT NULL FROM alert_messages ORDER BY receiver")
+    rows = await fetch_rows(engine, "SELECT receiver, tries, sent_at IS NOT NULL FROM alert_messages ORDER BY receiver")
     assert rows == [("bea@example.org", 1, True), ("cat@example.org", 3, False)]
-    told = await value(engine, "SELECT problem FROM alert_messages WHERE receiver = 'cat@example.org'")
+    told = await fetch_value(engine, "SELECT problem FROM alert_messages WHERE receiver = 'cat@example.org'")
     assert told == "The mail server did not accept the mail (SMTPRecipientsRefused)."
 
 
@@ -113,8 +124,11 @@ BAD = ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "a(b@lab.org", "äd�
 
 
 async def test_stored_addresses_that_are_none_are_noted_and_everybody_else_hears(engine):
-    campaign, other = await running(engine), await running(engine, alert_emails=["eve@example.org"])
-    await execute(
+    campaign, other = (
+        await create_running_campaign(engine),
+        await create_running_campaign(engine, alert_emails=["eve@example.org"]),
+    )
+    await execute_sql(
         engine, "UPDATE campaigns SET alert_emails = :bad WHERE id = :id", bad=[*BAD, "bea@b.org"], id=campaign.id
     )
     for one in (campaign, other):
@@ -125,7 +139,7 @@ async def test_stored_addresses_that_are_none_are_noted_and_everybody_else_hears
             pass
     assert sorted(message_from_string(mail)["To"] for mail in got.messages) == ["bea@b.org", "eve@example.org"]
     problems = "SELECT receiver, problem FROM alert_messages WHERE sent_at IS NULL ORDER BY receiver"
-    assert await values(engine, problems) == [
+    assert await fetch_rows(engine, problems) == [
         (address, "This is not a valid e-mail address. Replace it in the settings.") for address in sorted(BAD)
     ]
 
@@ -141,8 +155,8 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_any_name_of_a_campaign_fits_into_the_subject_of_a_mail(engine, name):
-    campaign = await running(engine, alert_emails=["bea@b.org"])
-    await execute(engine, "UPDATE campaigns SET name = :name", name=name)
+    campaign = await create_running_campaign(engine, alert_emails=["bea@b.org"])
+    await execute_sql(engine, "UPDATE campaigns SET name = :name", name=name)
     await held(engine, campaign, because="\r\n.\r\nQUIT\x00".replace("\x00", "\x07") + "x" * 5_000)
     with mail_server() as got:
         await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
@@ -156,19 +170,19 @@ async def test_a_failure_that_nobody_expected_is_noted_and_the_other_messages_go
         raise AttributeError("about a secret")
 
     with webhook_receiver() as got:
-        campaign = await running(engine, alert_webhook=got.address, alert_emails=["bea@b.org"])
+        campaign = await create_running_campaign(engine, alert_webhook=got.address, alert_emails=["bea@b.org"])
         await held(engine, campaign)
         monkeypatch.setattr("app.alerts.outbox.mail.send_mail", breaks)
         await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due(now=soon())
         assert len(got.messages) == 1
-    told = await value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
+    told = await fetch_value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
     assert told == "Sending failed (AttributeError)."
 
 
 async def test_an_address_that_was_taken_out_of_the_settings_gets_no_mail(engine):
-    campaign = await running(engine, alert_emails=["bea@b.org"])
+    campaign = await create_running_campaign(engine, alert_emails=["bea@b.org"])
     await held(engine, campaign)
-    await execute(engine, "UPDATE campaigns SET alert_emails = '{}'")
+    await execute_sql(engine, "UPDATE campaigns SET alert_emails = '{}'")
     with mail_server() as got:
         await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
     assert got.messages == []
@@ -177,11 +191,11 @@ async def test_an_address_that_was_taken_out_of_the_settings_gets_no_mail(engine
 async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothing(engine):
     """Not even while they are tried: a campaign has a few places of its own."""
     with socket.create_server(("127.0.0.1", 0)) as silent, webhook_receiver() as got:
-        slow = await running(engine, alert_webhook=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        slow = await create_running_campaign(engine, alert_webhook=f"http://127.0.0.1:{silent.getsockname()[1]}/")
         for number in range(MAX_MESSAGES_IN_FLIGHT + 5):
             await held(engine, slow, f"A{number}")
-        await execute(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
-        await held(engine, await running(engine, alert_webhook=got.address))
+        await execute_sql(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
+        await held(engine, await create_running_campaign(engine, alert_webhook=got.address))
         outbox = outbox_of(engine)
         await outbox.start_sending_due(now=soon())
         await wait_until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
@@ -192,7 +206,7 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
 
 
 async def test_without_a_mail_server_mails_wait_for_one(engine):
-    campaign = await running(engine, alert_emails=["bea@example.org"])
+    campaign = await create_running_campaign(engine, alert_emails=["bea@example.org"])
     await held(engine, campaign)
     assert await outbox_of(engine).send_due(now=soon()) == 0
     with mail_server() as got:
@@ -201,11 +215,13 @@ async def test_without_a_mail_server_mails_wait_for_one(engine):
 
 
 async def test_a_mail_server_that_is_away_is_tried_again(engine):
-    campaign = await running(engine, alert_emails=["bea@example.org"])
+    campaign = await create_running_campaign(engine, alert_emails=["bea@example.org"])
     await held(engine, campaign)
     outbox = outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1"))
     await outbox.send_due(now=soon())
-    assert (await value(engine, "SELECT problem FROM alert_messages")).startswith("The mail server did not accept")
+    assert (await fetch_value(engine, "SELECT problem FROM alert_messages")).startswith(
+        "The mail server did not accept"
+    )
 
 
 async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(engine):
@@ -217,7 +233,7 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
         return soon()
 
     with webhook_receiver() as got:
-        campaign = await running(engine, alert_webhook=got.address)
+        campaign = await create_running_campaign(engine, alert_webhook=got.address)
         outbox = Outbox(engine, Settings(webhooks_inside=True), "secret", clock)
         loop = BackgroundLoop("alerts", outbox.run_round, pause_seconds=0.01)
         loop.start()
@@ -229,54 +245,54 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
 
 
 async def test_whoever_flags_everything_fills_no_mailbox(engine):
-    campaign = await running(engine, alert_webhook="https://hook.example/")
+    campaign = await create_running_campaign(engine, alert_webhook="https://hook.example/")
     for number in range(MAX_ALERTS_PER_HOUR + 5):
         await held(engine, campaign, f"A{number}")
-    assert await value(engine, "SELECT count(*) FROM alert_messages") == MAX_ALERTS_PER_HOUR
-    assert await value(engine, "SELECT count(*) FROM alerts") == MAX_ALERTS_PER_HOUR + 5
+    assert await fetch_value(engine, "SELECT count(*) FROM alert_messages") == MAX_ALERTS_PER_HOUR
+    assert await fetch_value(engine, "SELECT count(*) FROM alerts") == MAX_ALERTS_PER_HOUR + 5
 
 
 async def test_a_campaign_without_addresses_sends_nothing(engine):
-    await held(engine, await running(engine))
-    assert await value(engine, "SELECT count(*) FROM alert_messages") == 0
+    await held(engine, await create_running_campaign(engine))
+    assert await fetch_value(engine, "SELECT count(*) FROM alert_messages") == 0
 
 
 async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
-    campaign = await running(engine, alert_quiet_minutes=30)
+    campaign = await create_running_campaign(engine, alert_quiet_minutes=30)
     begun = datetime.now(UTC)
     await raise_quiet_alerts(engine, now=begun + timedelta(minutes=29))
-    assert await values(engine, KINDS) == []
+    assert await fetch_rows(engine, KINDS) == []
     for minutes in (31, 60, 600):
         await raise_quiet_alerts(engine, now=begun + timedelta(minutes=minutes))
-    assert await values(engine, KINDS) == [("quiet", "30 minutes")]
-    ann = await annotator(engine, campaign)
-    await submit(engine, ann, await hit_of(engine, ann), now=begun + timedelta(minutes=610))
+    assert await fetch_rows(engine, KINDS) == [("quiet", "30 minutes")]
+    ann = await create_annotator(engine, campaign)
+    await submit_scores(engine, ann, await lease_hit(engine, ann), now=begun + timedelta(minutes=610))
     await raise_quiet_alerts(engine, now=begun + timedelta(minutes=620))
-    assert len(await values(engine, KINDS)) == 1
+    assert len(await fetch_rows(engine, KINDS)) == 1
     await raise_quiet_alerts(engine, now=begun + timedelta(minutes=641))
-    assert len(await values(engine, KINDS)) == 2
+    assert len(await fetch_rows(engine, KINDS)) == 2
 
 
 @pytest.mark.parametrize("action", ["pause", "finish"])
 async def test_who_is_not_asked_cannot_be_silent(engine, action):
-    campaign = await running(engine, alert_quiet_minutes=30)
+    campaign = await create_running_campaign(engine, alert_quiet_minutes=30)
     await apply_action(engine, campaign, action)
     await raise_quiet_alerts(engine, now=datetime.now(UTC) + LATER)
-    assert await values(engine, KINDS) == []
+    assert await fetch_rows(engine, KINDS) == []
 
 
 async def test_silence_counts_from_the_resumption(engine):
-    campaign = await running(engine, alert_quiet_minutes=30)
+    campaign = await create_running_campaign(engine, alert_quiet_minutes=30)
     await apply_action(engine, campaign, "pause")
-    await execute(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
+    await execute_sql(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
     await apply_action(engine, campaign, "resume")
     await raise_quiet_alerts(engine, now=datetime.now(UTC) + timedelta(minutes=29))
-    assert await values(engine, KINDS) == []
+    assert await fetch_rows(engine, KINDS) == []
 
 
 async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(engine, researcher):
     private: dict[str, Any] = {"alert_webhook": "https://hook.example/T0KEN", "alert_emails": ["bea@example.org"]}
-    campaign = await running(engine, **private)
+    campaign = await create_running_campaign(engine, **private)
     settings = lifecycle.settings_of_campaign(campaign)
     assert "hook.example" not in format_campaign_file(settings)
     assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
@@ -285,11 +301,13 @@ async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(
             connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None})
         )
     changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"
-    assert await values(engine, changed) == [({"alert_webhook": "•••"}, {"alert_webhook": None})]
+    assert await fetch_rows(engine, changed) == [({"alert_webhook": "•••"}, {"alert_webhook": None})]
 
 
 async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(engine, researcher):
-    campaign = await running(engine, alert_webhook="http://127.0.0.1:1/", alert_emails=["bea@example.org"])
+    campaign = await create_running_campaign(
+        engine, alert_webhook="http://127.0.0.1:1/", alert_emails=["bea@example.org"]
+    )
     await held(engine, campaign)
     await outbox_of(engine).send_due(now=soon())
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/alerts")).text
@@ -300,17 +318,17 @@ async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(e
 
 @pytest.mark.parametrize("address", ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "ädä@lab.org", "a(b@lab.org"])
 async def test_an_address_that_a_mail_cannot_go_to_is_refused_and_the_field_says_so(engine, researcher, address):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     page = f"/admin/campaigns/{campaign.slug}/edit"
     refused = await researcher.post(page, data={"alert_emails": f"bea@example.org\n{address}"})
     assert refused.status_code == 422
     assert "is not an e-mail address such as ada@example.org" in refused.text
-    assert await value(engine, "SELECT alert_emails FROM campaigns") == []
+    assert await fetch_value(engine, "SELECT alert_emails FROM campaigns") == []
 
 
 async def test_a_campaign_with_an_address_of_an_earlier_version_is_read_without_it(engine, researcher):
-    campaign = await running(engine)
-    await execute(engine, "UPDATE campaigns SET alert_emails = '{=?utf-8?q?=0d=0a?=@b.c,bea@example.org}'")
+    campaign = await create_running_campaign(engine)
+    await execute_sql(engine, "UPDATE campaigns SET alert_emails = '{=?utf-8?q?=0d=0a?=@b.c,bea@example.org}'")
     await held(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
     for page in ("", "/alerts", "/edit"):

@@ -13,7 +13,7 @@ from app.analysis.fit_cache import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
 from app.exports.registry import open_export
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, criteria_settings
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import import_results
@@ -34,7 +34,7 @@ async def rows(engine, slug, what, **how):
 
 async def stored(engine, column, criterion):
     statement = f"SELECT {column} FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
-    return [value for (value,) in await values(engine, statement, criterion=criterion)]
+    return [value for (value,) in await fetch_rows(engine, statement, criterion=criterion)]
 
 
 async def test_answers_are_those_by_the_criterion_asked_for(engine, answered_campaign):
@@ -42,7 +42,7 @@ async def test_answers_are_those_by_the_criterion_asked_for(engine, answered_cam
     first, second = [
         await fits.load_answers(engine, answered_campaign.slug, criterion=name) for name in ("", "fluency")
     ]
-    said = await values(engine, "SELECT items, values FROM responses ORDER BY seq")
+    said = await fetch_rows(engine, "SELECT items, values FROM responses ORDER BY seq")
     assert first.score.tolist() == [score for items, scores in said for score in scores[: len(items)]]
     assert second.score.tolist() == [score for items, scores in said for score in scores[len(items) :]]
     assert first.item.tolist() == second.item.tolist()
@@ -88,13 +88,13 @@ async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_plac
     engine, answered_campaign
 ):
     found = await rows(engine, answered_campaign.slug, "responses")
-    said = await values(engine, "SELECT values FROM responses ORDER BY seq")
+    said = await fetch_rows(engine, "SELECT values FROM responses ORDER BY seq")
     assert [float(row["score"]) for row in found] == [score for (scores,) in said for score in scores]
     assert [row["criterion"] for row in found[:10]] == ["adequacy"] * 5 + ["fluency"] * 5
     for hit in {row["hit"] for row in found}:
         places = {row["criterion"]: row["criterion_position"] for row in found if row["hit"] == hit}
         assert sorted(places.values()) == ["1", "2"]
-    orders = await values(engine, "SELECT extra -> 'criteria_order' FROM responses ORDER BY seq")
+    orders = await fetch_rows(engine, "SELECT extra -> 'criteria_order' FROM responses ORDER BY seq")
     first = [row["criterion"] for row in found if row["criterion_position"] == "1"][::5]
     assert first == [order[0] for (order,) in orders]
 
@@ -105,7 +105,7 @@ async def test_the_export_of_responses_leads_another_campaign_to_the_same_poster
     await import_results(engine, again, "".join([piece async for piece in file.chunks]))
     statement = """SELECT criterion, number, state, judgments FROM current_posteriors
                    WHERE campaign_id = :campaign ORDER BY criterion, number"""
-    one, other = [await values(engine, statement, campaign=campaign.id) for campaign in (answered_campaign, again)]
+    one, other = [await fetch_rows(engine, statement, campaign=campaign.id) for campaign in (answered_campaign, again)]
     assert len(one) == 24
     assert one == other
 

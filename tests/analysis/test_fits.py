@@ -28,7 +28,7 @@ from app.errors import Conflict, NotFound
 from app.exports.registry import export_names, open_export
 from app.record import responses
 from tests.analysis.answers import OFFERED
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.campaigns.drafts import (
     VERBS,
     apply_action,
@@ -151,19 +151,19 @@ async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, na
 
 
 async def test_a_new_answer_is_in_the_next_fit(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
-    someone = await annotator(engine, campaign)
+    campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
+    someone = await create_annotator(engine, campaign)
     for done in (1, 2):
-        hit = await hit_of(engine, someone)
-        await submit(engine, someone, hit)
+        hit = await lease_hit(engine, someone)
+        await submit_scores(engine, someone, hit)
         answers, _ = await fits.fit_scores(engine, campaign.slug, "mean")
         assert answers.n_hits == done
 
 
 async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
-    slow = await annotator(engine, campaign, "slow")
-    hit = await hit_of(engine, slow)
+    campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
+    slow = await create_annotator(engine, campaign, "slow")
+    hit = await lease_hit(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
     async with begin_transaction(engine) as connection:
         await submission.submit_answer(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
@@ -190,10 +190,12 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
         return rows
 
     monkeypatch.setattr("app.analysis.load_answers.load_judgment_columns", counting)
-    campaign, fits = await running(engine, judgments_per_item=20), FitCache()
-    people = [await annotator(engine, campaign, name) for name in ("me", "you")]
+    campaign, fits = await create_running_campaign(engine, judgments_per_item=20), FitCache()
+    people = [await create_annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
-        await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50])
+        await submit_scores(
+            engine, people[k % 2], await lease_hit(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50]
+        )
         read.clear()
         found = await intervals_of(engine, campaign, fits)
         assert sum(read) == 1
@@ -253,10 +255,10 @@ async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, mon
 
 
 async def test_what_was_made_of_older_answers_is_not_kept(engine):
-    campaign, fits = await running(engine, judgments_per_item=5), FitCache()
-    someone = await annotator(engine, campaign)
+    campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
+    someone = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit(engine, someone, await hit_of(engine, someone))
+        await submit_scores(engine, someone, await lease_hit(engine, someone))
         await fits.fit_scores(engine, campaign.slug, "mean")
         await fits.fit_scores(engine, campaign.slug, "mean")
     assert [len(cache.results) for cache in fits.campaign_fits.values()] == [1]

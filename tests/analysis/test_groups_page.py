@@ -7,7 +7,7 @@ import pytest
 
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
-from tests.annotation.hits.campaigns import execute
+from tests.annotation.hits.campaigns import execute_sql
 from tests.quality.deciding import answer_hits
 
 
@@ -16,11 +16,11 @@ async def campaign(engine):
     """Three annotators; two said that they speak English."""
     found, _, rows = await answer_hits(engine, people=3, hits=2, items=10)
     lines = json.dumps(["language: Which language? | en | de | fr", "job: Which job?"])
-    await execute(
+    await execute_sql(
         engine, "UPDATE campaigns SET questions = ARRAY(SELECT jsonb_array_elements_text(CAST(:q AS jsonb)))", q=lines
     )
     for row, said in zip(rows, ("en", "de", "en"), strict=True):
-        await execute(
+        await execute_sql(
             engine,
             "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at) "
             "VALUES (:c, :a, 'questions', 1, 'passed', CAST(:said AS jsonb), now())",

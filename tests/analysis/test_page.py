@@ -16,7 +16,7 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from tests.analysis.answers import OFFERED
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -30,18 +30,18 @@ def address(campaign, part=""):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, items=10, judgments_per_item=6)
+    return await create_running_campaign(engine, items=10, judgments_per_item=6)
 
 
 @pytest.fixture
 async def answered_campaign(engine, campaign):
     """Six annotators score all ten items; the last one turns the scale around."""
     for person in range(6):
-        me = await annotator(engine, campaign, name=f"person {person}")
+        me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
-            hit = await hit_of(engine, me)
+            hit = await lease_hit(engine, me)
             scores = [float(min(100, max(0, 8 * item + 3 * person))) for item in hit.items]
-            await submit(engine, me, hit, scores=scores if person < 5 else [100 - score for score in scores])
+            await submit_scores(engine, me, hit, scores=scores if person < 5 else [100 - score for score in scores])
     return campaign
 
 
@@ -192,9 +192,9 @@ async def test_many_annotators_are_counted_in_fields(researcher, answered_campai
 
 
 async def test_columns_without_any_figure_are_left_out_and_a_note_says_why(engine, researcher, campaign):
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     html = (await researcher.get(address(campaign, "/annotators"), headers=FETCH)).text
     assert "Mean score" in html
     assert "Transitivity kappa" not in html
@@ -209,12 +209,12 @@ async def test_labels_are_cut_into_as_many_classes_as_chosen(researcher, answere
 
 
 async def test_a_long_table_has_pages_a_search_and_heads_to_sort_by(engine, researcher):
-    campaign = await running(engine, items=30, judgments_per_item=2, items_per_hit=10)
+    campaign = await create_running_campaign(engine, items=30, judgments_per_item=2, items_per_hit=10)
     for person in range(2):
-        me = await annotator(engine, campaign, name=f"person {person}")
+        me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):
-            hit = await hit_of(engine, me)
-            await submit(engine, me, hit, scores=[float(3 * item + person) for item in hit.items])
+            hit = await lease_hit(engine, me)
+            await submit_scores(engine, me, hit, scores=[float(3 * item + person) for item in hit.items])
     first = (await researcher.get(address(campaign, "/labels?classes=3"))).text
     assert "1 to 20 of 30 rows" in first
     following = re.search(r'href="([^"]*page=2[^"]*)#label_items-table" rel="next"', first)
@@ -262,12 +262,12 @@ async def of_systems(engine):
         await connection.execute(insert(tables.items), rows)
         campaign = await lifecycle.apply_transition(connection, draft.slug, "launch", now=NOW)
     for person in range(4):
-        me = await annotator(engine, campaign, name=f"person {person}")
+        me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):
-            hit = await hit_of(engine, me)
+            hit = await lease_hit(engine, me)
             noise = [(7 * item + 11 * person) % 40 for item in hit.items]
             scores = [float(20 * (item % 3) + more) for item, more in zip(hit.items, noise, strict=True)]
-            await submit(engine, me, hit, scores=scores)
+            await submit_scores(engine, me, hit, scores=scores)
     return campaign
 
 
@@ -288,7 +288,7 @@ async def test_before_the_first_answer_the_page_says_so(researcher, campaign):
 
 
 async def test_a_draft_says_when_its_analysis_appears(engine, researcher):
-    draft = await running(engine, launched=False, name="Draft")
+    draft = await create_running_campaign(engine, launched=False, name="Draft")
     assert "appears after the first answers" in (await researcher.get(address(draft))).text
 
 
@@ -300,9 +300,9 @@ async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(
 
 
 async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher, campaign):
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     agreement = (await researcher.get(address(campaign, "/agreement"), headers=FETCH)).text
     assert "one annotator" in words(agreement)
     scores = (await researcher.get(address(campaign, "/scores?one=mean&other=easl"), headers=FETCH)).text
@@ -315,9 +315,9 @@ async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher
 
 
 async def test_a_method_without_scores_says_why_beside_one_that_has_them(engine, researcher, campaign):
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[50.0] * 5)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[50.0] * 5)
     html = (await researcher.get(address(campaign, "/scores?one=mean&other=z_scores"), headers=FETCH)).text
     assert 'class="notice warning"' in html
     assert "50.0" in html

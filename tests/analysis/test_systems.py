@@ -11,7 +11,7 @@ from app.analysis.load_answers import load_campaign_answers
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
-from tests.annotation.hits.campaigns import annotator, hit_of, submit, value, values
+from tests.annotation.hits.campaigns import create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
 from tests.annotation.hits.systems import answer_hits_of_systems, create_campaign_of_systems, outputs_table
 from tests.campaigns.drafts import (
     apply_action,
@@ -37,9 +37,9 @@ def dicts(content):
 
 async def test_responses_say_the_segment_and_under_which_system_an_output_was_shown(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
     rows = dicts(await written(engine, campaign.slug, "responses"))
     assert {row["segment"] for row in rows} == {f"s{hit.segment}"}
     shown = {row["item"]: row["shown_as"] for row in rows}
@@ -50,9 +50,9 @@ async def test_responses_say_the_segment_and_under_which_system_an_output_was_sh
 
 async def test_segments_say_how_often_each_output_was_judged_and_what_it_got(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
     rows = dicts(await written(engine, campaign.slug, "segments"))
     assert len(rows) == 9
     here = {row["system"]: row for row in rows if row["segment"] == f"s{hit.segment}"}
@@ -87,9 +87,9 @@ async def test_an_export_of_responses_gives_the_same_posteriors_to_the_bit(engin
     await answer_hits_of_systems(engine, campaign, by=3, each=3)
     exported = await written(engine, campaign.slug, "responses")
     await import_results(engine, copy, exported)
-    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
     shown = "SELECT items, segment, shown_as FROM hits WHERE campaign_id = :id ORDER BY id"
-    assert await values(engine, shown, id=copy.id) == await values(engine, shown, id=campaign.id)
+    assert await fetch_rows(engine, shown, id=copy.id) == await fetch_rows(engine, shown, id=campaign.id)
     assert await replay_is_clean(engine, copy.slug)
     with pytest.raises(Conflict, match="in “One” already"):
         await import_results(engine, campaign, exported)
@@ -99,8 +99,8 @@ async def test_outputs_that_are_the_same_and_got_different_values_were_shown_apa
     campaign = await create_campaign_of_systems(engine, ALIKE)
     header = "hit,annotator,item,value,segment\n"
     await import_results(engine, campaign, header + "h,Ann,ape,10,s1\nh,Ann,bee,20,s1\n")
-    assert await values(engine, "SELECT values, segment FROM responses") == [([10.0, 20.0], 1)]
-    assert await value(engine, "SELECT shown_as FROM hits") is None
+    assert await fetch_rows(engine, "SELECT values, segment FROM responses") == [([10.0, 20.0], 1)]
+    assert await fetch_value(engine, "SELECT shown_as FROM hits") is None
 
 
 REFUSED = {
@@ -118,7 +118,7 @@ async def test_answers_about_what_nobody_can_have_seen_are_refused(engine, subte
             with pytest.raises(Invalid) as refused:
                 await import_results(engine, campaign, "hit,annotator,item,value,segment\n" + rows)
             assert refused.value.code == code
-            assert await value(engine, "SELECT count(*) FROM responses") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
 
 
 async def test_answers_about_items_have_no_segment(engine):
@@ -168,9 +168,9 @@ async def test_means_of_segments_are_in_the_unit_of_the_design(engine):
         engine, design="categories", design_settings={"labels": ["good", "bad"]}, **of_one
     )
     for campaign, scores in ((compared, [1.0, 2.0]), (labelled, [0.0, 0.0])):
-        me = await annotator(engine, campaign)
-        hit = await hit_of(engine, me)
-        await submit(engine, me, hit, scores=scores[: len(hit.items)])
+        me = await create_annotator(engine, campaign)
+        hit = await lease_hit(engine, me)
+        await submit_scores(engine, me, hit, scores=scores[: len(hit.items)])
     rows = dicts(await written(engine, compared.slug, "segments"))
     assert {row["mean_percent_beaten"] for row in rows} == {"0.0", "100.0"}
     assert "judgments" in list(dicts(await written(engine, labelled.slug, "segments"))[0])[-1]

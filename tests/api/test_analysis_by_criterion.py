@@ -1,6 +1,6 @@
 """Programs read a campaign by the criterion that they name."""
 
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
 
 
@@ -28,4 +28,4 @@ async def test_programs_read_by_the_criterion_that_they_name(program, engine):
 
 async def stored(engine, criterion):
     statement = "SELECT score FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
-    return [score for (score,) in await values(engine, statement, criterion=criterion)]
+    return [score for (score,) in await fetch_rows(engine, statement, criterion=criterion)]

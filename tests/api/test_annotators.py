@@ -1,6 +1,6 @@
 """A program looks at annotators, and holds, excludes and restores them."""
 
-from tests.annotation.hits.campaigns import execute, value, values
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
 from tests.api.conftest import API
 from tests.quality.deciding import POSTERIORS, answer_hits, verify_campaign
 from tests.quality.test_annotators_page import took
@@ -38,7 +38,7 @@ async def test_annotators_are_sorted_and_paged_by_each_column(engine, program, s
 
 async def test_an_annotator_is_excluded_and_restored(engine, program):
     campaign, _, _ = await answer_hits(engine)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     address = f"{API}/campaigns/{campaign.slug}/annotators/A1"
     assert (await program.post(f"{address}/exclude", json=REASON)).status_code == 204
     told = (await program.get(address)).json()
@@ -47,12 +47,12 @@ async def test_an_annotator_is_excluded_and_restored(engine, program):
     refused = await program.post(f"{address}/exclude", json=REASON)
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "already_excluded")
     assert (await program.post(f"{address}/restore", json=REASON)).status_code == 204
-    assert await values(engine, POSTERIORS) == before
+    assert await fetch_rows(engine, POSTERIORS) == before
 
 
 async def test_one_answer_is_excluded_and_marked_among_its_annotators(engine, program):
     campaign, _, _ = await answer_hits(engine)
-    seq = await value(engine, "SELECT min(seq) FROM responses")
+    seq = await fetch_value(engine, "SELECT min(seq) FROM responses")
     address = f"{API}/campaigns/{campaign.slug}"
     assert (await program.post(f"{address}/answers/{seq}/exclude", json=REASON)).status_code == 204
     answers = (await program.get(f"{address}/annotators/A1/answers")).json()
@@ -79,6 +79,6 @@ async def test_hours_and_pay_leave_out_the_time_in_which_a_hit_was_only_left_ope
     campaign, _, _ = await answer_hits(engine, people=1, hits=10, pay_per_hit=0.2)
     await took(engine, {1: 30})
     left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
-    await execute(engine, left_open)
+    await execute_sql(engine, left_open)
     (told,) = (await program.get(f"{API}/campaigns/{campaign.slug}/annotators")).json()["annotators"]
     assert (round(told["hours"], 4), round(told["pay_per_hour"], 2), told["median_seconds"]) == (0.0833, 24.0, 30.0)

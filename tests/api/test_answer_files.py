@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_launched_campaign
 
 ITEMS = "id,text\ns1,Der Hund schläft.\ns2,Es regnet.\n"
@@ -45,7 +45,7 @@ async def test_the_order_of_dates_is_asked_for_by_its_parameter(send, program, e
     again = await program.post(reply.request.url, content=GERMAN.encode(), params=options)
     assert again.status_code == 201
     assert (again.json()["decimal_comma"], again.json()["time_zone"]) == (True, "Europe/Berlin")
-    assert [row[0].isoformat() for row in await values(engine, "SELECT received_at FROM responses")] == [
+    assert [row[0].isoformat() for row in await fetch_rows(engine, "SELECT received_at FROM responses")] == [
         "2026-02-05T14:04:00+00:00"
     ]
 

@@ -6,7 +6,7 @@ from typing import Any
 from app.goal_monitor.monitor import CAMPAIGN_SCANS, scan_goal
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
-from tests.annotation.hits.campaigns import NOW, value
+from tests.annotation.hits.campaigns import NOW, fetch_value
 from tests.api.conftest import API
 
 SETTINGS = {"name": "Goal", "question": "How frequent?", "items_per_hit": 3, "judgments_per_item": 4, "goal_width": 50}
@@ -50,7 +50,7 @@ async def test_programs_hear_how_many_items_are_settled_and_read_which_in_the_ex
     goal = (await program.get(f"{address}/goal")).json()
     assert 0 < goal["settled"] < 6
     assert goal["now"] == goal["settled"] / 6
-    await scan_goal(engine, await value(engine, "SELECT id FROM campaigns"), now=NOW)
+    await scan_goal(engine, await fetch_value(engine, "SELECT id FROM campaigns"), now=NOW)
     rows = [json.loads(row) for row in (await program.get(f"{address}/export/items?format=jsonl")).text.splitlines()]
     assert sum(row["settled"] for row in rows) == goal["settled"]
     assert not rows[3]["settled"]  # it lies at the line
@@ -75,7 +75,7 @@ async def test_answers_that_are_imported_are_looked_at_too(app, engine, program)
     sent = await program.post(f"{address}/responses", content=file, headers={"content-type": "text/csv"})
     assert sent.status_code == 201, sent.text
     await looks.tasks.wait()
-    assert await value(engine, "SELECT status FROM campaigns") == "paused"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "paused"
 
 
 async def test_programs_hear_that_there_is_no_goal_or_that_nobody_could_answer_yet(program):

@@ -12,7 +12,15 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.unsaved import unsaved
 
 ITEMS, PEOPLE, BEST = 20, 6, 5
@@ -39,12 +47,12 @@ def points_of(person: int) -> list[float]:
 
 async def answered(engine, law: str, **more: Any) -> Any:
     """A campaign under this law in which everybody has judged everything."""
-    campaign = await running(engine, items=ITEMS, update_law=law, **GOAL | more)
+    campaign = await create_running_campaign(engine, items=ITEMS, update_law=law, **GOAL | more)
     for person in range(PEOPLE):
-        assignment, points = await annotator(engine, campaign, f"p{person}"), points_of(person)
+        assignment, points = await create_annotator(engine, campaign, f"p{person}"), points_of(person)
         for _ in range(2):
-            hit = await hit_of(engine, assignment)
-            await submit(engine, assignment, hit, scores=[points[item] for item in hit.items])
+            hit = await lease_hit(engine, assignment)
+            await submit_scores(engine, assignment, hit, scores=[points[item] for item in hit.items])
     return campaign
 
 
@@ -56,20 +64,20 @@ async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     goal = (await program.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
     await scan_goal(engine, campaign.id, now=NOW)
-    assert await value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
     assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")
     assert f"Now it is {100 * goal['now']:.0f} %.{said}</span>" in page
 
 
 async def test_a_law_measures_by_the_answers_that_count(engine):
     campaign = await answered(engine, "easl-aware")
-    people = [number for (number,) in await values(engine, "SELECT id FROM annotators ORDER BY id")]
+    people = [number for (number,) in await fetch_rows(engine, "SELECT id FROM annotators ORDER BY id")]
     async with engine.begin() as connection:
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
             await decisions.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     await scan_goal(engine, campaign.id, now=NOW)
-    assert await value(engine, "SELECT status FROM campaigns") == "running"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
 async def test_items_are_released_by_what_the_law_knows(engine):
@@ -77,7 +85,7 @@ async def test_items_are_released_by_what_the_law_knows(engine):
     for law in ("easl", "easl-aware"):
         campaign = await answered(engine, law, goal="intervals", goal_width=11, when_reached="release")
         await scan_goal(engine, campaign.id, now=NOW)
-        settled.append(await value(engine, "SELECT sum(releases) FROM campaigns"))
+        settled.append(await fetch_value(engine, "SELECT sum(releases) FROM campaigns"))
     assert settled == [0, 1]
 
 

@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from tests.annotation.hits.campaigns import running
+from tests.annotation.hits.campaigns import create_running_campaign
 from tests.api.conftest import API
 
 SETTINGS = {"name": "Verbs", "question": "How often?"}
@@ -26,7 +26,7 @@ SAID = {
 @pytest.mark.parametrize("field", SAID)
 async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine, researcher, program, field):
     wrong, said = SAID[field]
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data={field: wrong})
     assert said in unescape(refused.text)
     sent = {field: [wrong] if field == "alert_emails" else wrong}

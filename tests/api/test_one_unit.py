@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.api.conftest import API
 
 FETCH = {"X-Easel": "fetch"}
@@ -16,18 +16,20 @@ SLIDERS = ("easl", "easl-aware", "ra", "trueskill")
 
 
 async def create_answered_campaign(engine, people=4, **settings):
-    campaign = await running(engine, **{"items": 6, "judgments_per_item": 20, "items_per_hit": 3} | settings)
+    campaign = await create_running_campaign(
+        engine, **{"items": 6, "judgments_per_item": 20, "items_per_hit": 3} | settings
+    )
     design = settings.get("design", "slider")
     for person in range(people):
-        me = await annotator(engine, campaign, name=f"person {person}")
+        me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
-            hit = await hit_of(engine, me)
+            hit = await lease_hit(engine, me)
             scores = [7.0 + 13 * item + 3 * person for item in hit.items]
             if design == "ranking":
                 scores = [1.0 + sum(other < item for other in hit.items) for item in hit.items]
             if design == "categories":
                 scores = [float(item % 2) for item in hit.items]
-            await submit(engine, me, hit, scores=scores)
+            await submit_scores(engine, me, hit, scores=scores)
     return campaign
 
 

@@ -1,6 +1,6 @@
 """Rules and checks in the API."""
 
-from tests.annotation.hits.campaigns import NOW, annotator, execute
+from tests.annotation.hits.campaigns import NOW, create_annotator, execute_sql
 from tests.campaigns.drafts import create_launched_campaign
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(6)) + "g1,to walk,gold,80\n"
@@ -8,8 +8,8 @@ ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range
 
 async def test_programs_read_findings_and_checks(app, program):
     campaign = await create_launched_campaign(app.state.database, ITEMS)
-    await annotator(app.state.database, campaign)
-    await execute(
+    await create_annotator(app.state.database, campaign)
+    await execute_sql(
         app.state.database,
         """
         INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)

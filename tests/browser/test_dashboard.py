@@ -10,8 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.accounts import login
-from tests.annotation.hits.campaigns import annotator, hit_of
-from tests.annotation.hits.campaigns import submit as submit_scores
+from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
 from tests.annotation.hits.test_unjudged import answer as answer_unable
 from tests.browser.acts import bounding_box, each_width, press_submit, score_all, start_by_link, violations
 from tests.browser.test_appearance import looks
@@ -47,8 +46,8 @@ async def answer(visit: Any, campaign: Any) -> None:
 async def answered(campaign: Any, scores: Sequence[float] = (50.0,) * 5) -> Any:
     """Someone answers a HIT behind the browser's back; the HIT."""
     now = datetime.now(UTC)
-    me = await annotator(campaign.engine, campaign.row, secrets.token_hex(4))
-    hit = await hit_of(campaign.engine, me, now=now)
+    me = await create_annotator(campaign.engine, campaign.row, secrets.token_hex(4))
+    hit = await lease_hit(campaign.engine, me, now=now)
     await submit_scores(campaign.engine, me, hit, now=now, scores=list(scores))
     return hit
 
@@ -337,8 +336,8 @@ async def test_what_cannot_be_judged_is_listed_as_it_is_said(answered_task: Any,
     heading = page.get_by_role("heading", name="Cannot be judged")
     await expect(heading).to_have_count(0)
     for k in range(2):
-        me = await annotator(campaign.engine, campaign.row, f"unable {k}")
-        hit = await hit_of(campaign.engine, me, now=datetime.now(UTC))
+        me = await create_annotator(campaign.engine, campaign.row, f"unable {k}")
+        hit = await lease_hit(campaign.engine, me, now=datetime.now(UTC))
         await answer_unable(campaign.engine, me, hit, hit.items)
     await expect(heading).to_be_visible()
     assert await violations(page) == ""

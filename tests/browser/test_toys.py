@@ -10,7 +10,7 @@ from playwright.async_api import expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests import servers
-from tests.annotation.hits.campaigns import running, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
 from tests.browser.conftest import Task
 from tests.toys import register
 
@@ -22,7 +22,7 @@ async def smileys(engine: AsyncEngine, database_url: str, tmp_path, monkeypatch)
     """A campaign of smileys on a server that has them."""
     register(monkeypatch.setitem)
     toys: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
-    campaign = await running(engine, items=6, judgments_per_item=4, **toys)
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=4, **toys)
     environment = os.environ | {"DATABASE_URL": database_url}
     with servers.serving(environment, tmp_path / "said", "tests.toys:create_app") as (_, origin):
         yield Task(engine, origin, campaign)
@@ -46,7 +46,7 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("1 set done")).to_be_visible()
     await expect(page.get_by_role("group", name="verb 3")).to_be_visible()
-    ((items, faces, source),) = await values(smileys.engine, "SELECT items, values, source FROM responses")
+    ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 2.0, 1: 0.0, 2: 1.0}
     assert source == "page"
 
@@ -58,6 +58,6 @@ async def test_it_works_without_scripts(smileys, plain):
         page.check(face, page.group(item))
     assert await page.press("Submit and next") == []
     assert "1 set done" in page.text
-    ((items, faces, source),) = await values(smileys.engine, "SELECT items, values, source FROM responses")
+    ((items, faces, source),) = await fetch_rows(smileys.engine, "SELECT items, values, source FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 0.0, 1: 1.0, 2: 2.0}
     assert source == "form"

@@ -16,7 +16,15 @@ from app.designs.field_flags import editability_after_launch
 from app.errors import Conflict, Invalid
 from app.imports import items
 from app.imports.columns import ColumnMapping
-from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import apply_action, replay_is_clean
 
 NOTES = ["Items are named by the column “id”, and annotators see the column “verb”."]
@@ -39,10 +47,10 @@ async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,wee
 async def answer_all(engine, assignment, cache=None):
     """How many HITs somebody answers until they get no more, and why not."""
     for hits in range(1000):
-        work = await next_hit(engine, assignment, cache=cache)
+        work = await find_next_hit(engine, assignment, cache=cache)
         if work.hit is None:
             return hits, work.reason
-        await submit(engine, assignment, work.hit)
+        await submit_scores(engine, assignment, work.hit)
     return None
 
 
@@ -65,96 +73,96 @@ def test_what_is_fixed_is_refused_and_the_way_out_is_named(subtests):
 
 
 async def test_instructions_are_kept_as_versions(engine):
-    campaign = await running(engine, instructions="Reed it.")
+    campaign = await create_running_campaign(engine, instructions="Reed it.")
     await change(engine, campaign, instructions="Read it.")
     versions = (
         "SELECT before ->> 'instructions', after ->> 'instructions' FROM audit_log WHERE action LIKE 'settings.%'"
     )
-    assert await values(engine, versions) == [("Reed it.", "Read it.")]
+    assert await fetch_rows(engine, versions) == [("Reed it.", "Read it.")]
 
 
 async def test_fewer_judgments_than_were_promised_are_refused(engine):
-    campaign = await running(engine, judgments_per_item=3)
+    campaign = await create_running_campaign(engine, judgments_per_item=3)
     with pytest.raises(Conflict) as refused:
         await change(engine, campaign, judgments_per_item=2)
     assert refused.value.code == "only_more"
 
 
 async def test_more_judgments_are_asked_for_at_once_also_by_a_process_that_had_counted(engine):
-    campaign = await running(engine, items=6, judgments_per_item=1, repeat_items=True)
-    assignment, cache = await annotator(engine, campaign), PosteriorCache()
-    hit = await hit_of(engine, assignment, cache=cache)
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=1, repeat_items=True)
+    assignment, cache = await create_annotator(engine, campaign), PosteriorCache()
+    hit = await lease_hit(engine, assignment, cache=cache)
     await change(engine, campaign, judgments_per_item=3)
-    await submit(engine, assignment, hit)
+    await submit_scores(engine, assignment, hit)
     await answer_all(engine, assignment, cache)
-    assert {row[0] for row in await values(engine, "SELECT judgments FROM posteriors")} == {3}
+    assert {row[0] for row in await fetch_rows(engine, "SELECT judgments FROM posteriors")} == {3}
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_finished_campaign_is_reopened_once_it_wants_something(engine):
-    campaign = await running(engine, items=6, judgments_per_item=1)
-    ann = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=1)
+    ann = await create_annotator(engine, campaign)
     assert (await answer_all(engine, ann))[1] == "all_done"
     with pytest.raises(Conflict) as refused:
         await apply_action(engine, campaign, "reopen")
     assert refused.value.code == "nothing_wanted"
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     await change(engine, campaign, judgments_per_item=2)
     reopened = await apply_action(engine, campaign, "reopen")
     assert (reopened.status, reopened.finished_at) == ("running", None)
     assert (await answer_all(engine, ann))[0] > 0
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await replay_is_clean(engine, campaign.slug)
 
 
 @pytest.mark.parametrize("law", ["easl", "ra", "easl-aware"])
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
 async def test_items_join_a_running_campaign_with_the_prior(engine, law, selection):
-    campaign = await running(engine, items=6, judgments_per_item=2, update_law=law, selection=selection)
-    ann, cache = await annotator(engine, campaign), PosteriorCache()
-    await submit(engine, ann, await hit_of(engine, ann, cache=cache))
-    held = await hit_of(engine, ann, cache=cache)
-    before = await values(engine, "SELECT subject, state FROM posteriors WHERE judgments > 0 ORDER BY subject")
+    campaign = await create_running_campaign(engine, items=6, judgments_per_item=2, update_law=law, selection=selection)
+    ann, cache = await create_annotator(engine, campaign), PosteriorCache()
+    await submit_scores(engine, ann, await lease_hit(engine, ann, cache=cache))
+    held = await lease_hit(engine, ann, cache=cache)
+    before = await fetch_rows(engine, "SELECT subject, state FROM posteriors WHERE judgments > 0 ORDER BY subject")
     assert await add_items(engine, campaign) == 3
     present = "FROM current_posteriors JOIN campaigns c ON c.id = campaign_id"
-    after = dict(await values(engine, f"SELECT number, state {present}"))
+    after = dict(await fetch_rows(engine, f"SELECT number, state {present}"))
     assert [(item, after[item]) for item, _ in before] == before
     assert all(after[item] == after[8] for item in (6, 7))
     assert await replay_is_clean(engine, campaign.slug)
-    await submit(engine, ann, held)
+    await submit_scores(engine, ann, held)
     for other in ("bea", "cat"):
-        await answer_all(engine, await annotator(engine, campaign, other), cache)
-    assert set(await values(engine, f"SELECT judgments {present}")) == {(2,)}
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+        await answer_all(engine, await create_annotator(engine, campaign, other), cache)
+    assert set(await fetch_rows(engine, f"SELECT judgments {present}")) == {(2,)}
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_items_of_a_launched_campaign_are_not_replaced_and_ids_stay_unlike(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     with pytest.raises(Conflict) as refused:
         await add_items(engine, campaign, replace=True)
     assert refused.value.code == "not_a_draft"
     with pytest.raises(Invalid) as taken:
         await add_items(engine, campaign, "id,verb\nv3,walk\n")
     assert taken.value.code == "id_taken"
-    assert await value(engine, "SELECT count(*) FROM items") == 12
+    assert await fetch_value(engine, "SELECT count(*) FROM items") == 12
 
 
 async def test_items_are_added_and_limits_changed_while_8_work_and_nothing_is_lost(database_url):
     engines = [create_engine(database_url, pool_size=6) for _ in range(2)]
     caches = [PosteriorCache(), PosteriorCache()]  # each stands for one server process
     try:
-        campaign = await running(engines[0], items=20, judgments_per_item=3, hits_per_annotator=1)
-        crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(8)]
+        campaign = await create_running_campaign(engines[0], items=20, judgments_per_item=3, hits_per_annotator=1)
+        crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(8)]
         answered = []
 
         async def work(k):
             rng = np.random.default_rng(k)
             while True:
-                found = await next_hit(engines[k % 2], crowd[k], cache=caches[k % 2])
+                found = await find_next_hit(engines[k % 2], crowd[k], cache=caches[k % 2])
                 if found.hit is not None:
                     scores = rng.integers(0, 101, len(found.hit.items)).astype(float).tolist()
-                    receipt = await submit(engines[k % 2], crowd[k], found.hit, scores=scores)
+                    receipt = await submit_scores(engines[k % 2], crowd[k], found.hit, scores=scores)
                     answered.append(receipt.seq)
                 elif found.reason == "all_done":
                     return
@@ -171,16 +179,18 @@ async def test_items_are_added_and_limits_changed_while_8_work_and_nothing_is_lo
                 (3, {"hits_per_annotator": None}),
             ):
                 await asyncio.sleep(0.05)
-                assert await value(engines[0], most) <= limit
+                assert await fetch_value(engines[0], most) <= limit
                 await add_items(engines[1], campaign, f"id,verb\n{'-'.join(settings)},walk\n")
                 await change(engines[1], campaign, **settings)
 
         await asyncio.gather(changes(), *(work(k) for k in range(8)))
         engine = engines[0]
-        assert sorted(answered) == [row[0] for row in await values(engine, "SELECT seq FROM responses ORDER BY seq")]
-        assert set(await values(engine, "SELECT judgments FROM current_posteriors")) == {(6,)}
-        assert await value(engine, "SELECT count(*) FROM current_posteriors") == 25
-        assert await value(engine, "SELECT count(*) FROM audit_log WHERE action = 'settings.changed'") == 5
+        assert sorted(answered) == [
+            row[0] for row in await fetch_rows(engine, "SELECT seq FROM responses ORDER BY seq")
+        ]
+        assert set(await fetch_rows(engine, "SELECT judgments FROM current_posteriors")) == {(6,)}
+        assert await fetch_value(engine, "SELECT count(*) FROM current_posteriors") == 25
+        assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'settings.changed'") == 5
         assert await replay_is_clean(engine, campaign.slug)
     finally:
         for engine in engines:
@@ -188,19 +198,19 @@ async def test_items_are_added_and_limits_changed_while_8_work_and_nothing_is_lo
 
 
 async def test_nobody_answers_more_than_a_limit_that_was_lowered_while_they_held_a_hit(engine):
-    campaign = await running(engine, items=12, judgments_per_item=10, hits_per_annotator=5)
-    ann = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=12, judgments_per_item=10, hits_per_annotator=5)
+    ann = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit(engine, ann, await hit_of(engine, ann))
-    held = await hit_of(engine, ann)
+        await submit_scores(engine, ann, await lease_hit(engine, ann))
+    held = await lease_hit(engine, ann)
     await change(engine, campaign, hits_per_annotator=2)
-    await submit(engine, ann, held)  # what somebody holds is still taken
-    assert (await next_hit(engine, ann)).reason == "limit"
-    assert await value(engine, "SELECT count(*) FROM responses") == 3
+    await submit_scores(engine, ann, held)  # what somebody holds is still taken
+    assert (await find_next_hit(engine, ann)).reason == "limit"
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
 
 
 async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, researcher):
-    campaign = await running(engine, instructions="Reed it.")
+    campaign = await create_running_campaign(engine, instructions="Reed it.")
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/edit")).text
     assert f'action="{address}/copy"' in page
@@ -208,18 +218,18 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     saved = await researcher.post(f"{address}/after-launch", data=sent | {"instructions": "Read it.", "pay": "$1"})
     assert saved.headers["location"] == f"{address}/edit?done=saved"
-    assert await values(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]
+    assert await fetch_rows(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]
     changed = "SELECT after FROM audit_log WHERE action = 'settings.changed'"
-    assert await value(engine, changed) == {"instructions": "Read it.", "pay": "$1"}
+    assert await fetch_value(engine, changed) == {"instructions": "Read it.", "pay": "$1"}
 
 
 async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(engine, researcher):
-    campaign = await running(engine, items=12, judgments_per_item=10, pay="$1")
-    ann = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=12, judgments_per_item=10, pay="$1")
+    ann = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit(engine, ann, await hit_of(engine, ann))
+        await submit_scores(engine, ann, await lease_hit(engine, ann))
     await change(engine, campaign, pay="$2")
-    await submit(engine, ann, await hit_of(engine, ann))
+    await submit_scores(engine, ann, await lease_hit(engine, ann))
     await add_items(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
@@ -240,12 +250,12 @@ async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(en
 
 
 async def test_a_campaign_that_was_only_launched_has_no_changes_to_show(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     assert "Changes since launch" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_the_settings_page_of_a_launched_campaign_has_no_empty_part(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/edit")).text
     assert "Notifications" not in page
     assert '<option value="de"' in page

@@ -5,7 +5,14 @@ import pytest
 from app.campaigns import lifecycle
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.errors import NotFound
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 
 ITEMS = (
     "SELECT number, external_id, shown, fields::text, prior FROM items WHERE campaign_id = :campaign ORDER BY number"
@@ -13,23 +20,23 @@ ITEMS = (
 
 
 async def test_the_copy_is_a_draft_with_the_same_settings_and_items(engine):
-    campaign = await running(engine, items=7, items_per_hit=3, low_label="rare", question="How often?")
-    someone = await annotator(engine, campaign)
-    await submit(engine, someone, await hit_of(engine, someone))
+    campaign = await create_running_campaign(engine, items=7, items_per_hit=3, low_label="rare", question="How often?")
+    someone = await create_annotator(engine, campaign)
+    await submit_scores(engine, someone, await lease_hit(engine, someone))
     async with engine.begin() as connection:
         copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     before, after = (lifecycle.settings_of_campaign(row).model_dump() for row in (campaign, copy))
     assert after == before | {"name": f"{campaign.name} (copy)"}
     assert (copy.status, copy.launched_at, copy.revision) == ("draft", None, 0)
     assert copy.link_key != campaign.link_key
-    items = [await values(engine, ITEMS, campaign=row.id) for row in (campaign, copy)]
+    items = [await fetch_rows(engine, ITEMS, campaign=row.id) for row in (campaign, copy)]
     assert items[0] == items[1]
     assert len(items[0]) == 7
-    assert await values(engine, "SELECT 1 FROM responses WHERE campaign_id = :campaign", campaign=copy.id) == []
+    assert await fetch_rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :campaign", campaign=copy.id) == []
 
 
 async def test_each_copy_has_a_name_of_its_own_as_long_as_one_may_be(engine):
-    campaign = await running(engine, name="x" * MAX_CAMPAIGN_NAME_CHARACTERS)
+    campaign = await create_running_campaign(engine, name="x" * MAX_CAMPAIGN_NAME_CHARACTERS)
     names = []
     for slug in (campaign.slug, campaign.slug, f"{campaign.slug}-2"):  # the last one is a copy itself
         async with engine.begin() as connection:
@@ -45,6 +52,6 @@ async def test_what_is_not_there_cannot_be_copied(engine):
 
 
 async def test_it_is_copied_from_its_page(engine, researcher):
-    campaign = await running(engine, items=4)
+    campaign = await create_running_campaign(engine, items=4)
     page = await researcher.post(f"/admin/campaigns/{campaign.slug}/copy", follow_redirects=True)
     assert "none of its answers" in page.text

@@ -8,7 +8,7 @@ from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
 from app.imports import responses_import
-from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.annotation.hits.criteria import criteria_settings
 from tests.campaigns.drafts import (
     apply_action,
@@ -43,7 +43,11 @@ def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
         ({"criteria": BOTH[:1]}, "criteria", "2 to 5, or none"),
         ({"criteria": criteria_settings(3) * 2}, "criteria", "at most 5"),
         ({"criteria": [BOTH[0], BOTH[0]]}, "criteria", "a different name"),
-        ({"criteria": [BOTH[0] | {"name": "caf\u00e9"}, BOTH[1] | {"name": "Cafe\u0301"}]}, "criteria", "a different name"),
+        (
+            {"criteria": [BOTH[0] | {"name": "caf\u00e9"}, BOTH[1] | {"name": "Cafe\u0301"}]},
+            "criteria",
+            "a different name",
+        ),
         ({"criteria": [BOTH[0], {"name": "x"}]}, "criteria", "required"),
         ({"criteria": [BOTH[0], BOTH[1] | {"name": "a\x00b"}]}, "criteria", "control characters"),
         ({"criteria": [BOTH[0], BOTH[1] | {"name": "a\nb"}]}, "criteria", "one line"),
@@ -60,7 +64,11 @@ def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
         ({"asked_by": "style"}, "asked_by", "no criterion"),
         ({"design": "categories", "rule": "entropy"}, "rule", "several criteria"),
         ({"design": "categories", "rule": "information"}, "rule", "several criteria"),
-        ({"design": "pairwise", "implied_asked_percent": 10}, "implied_asked_percent", "an answer by one criterion implies nothing"),
+        (
+            {"design": "pairwise", "implied_asked_percent": 10},
+            "implied_asked_percent",
+            "an answer by one criterion implies nothing",
+        ),
         (
             {
                 "design": "categories",
@@ -212,7 +220,7 @@ async def test_answers_by_each_criterion_are_imported_once(engine):
     assert (await import_results(engine, campaign, HEAD + ANSWER)).responses == 1
     done = await import_results(engine, campaign, HEAD + ANSWER + more)
     assert (done.responses, done.known, done.items) == (1, 1, 2)
-    assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
+    assert await fetch_rows(engine, "SELECT items, values FROM responses ORDER BY seq") == [
         ([0, 1], [10, 20, 30, 40]),
         ([0, 1], [15, 20, 30, 40]),
     ]
@@ -229,7 +237,7 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
     head = HEAD.strip() + ",issued_at,submitted_at"
     await import_results(engine, campaign, "\n".join([head, *lines]))
     spans = "SELECT h.issued_at, r.received_at FROM hits h JOIN responses r ON r.hit_id = h.id"
-    hours = [(start.hour, end.hour) for start, end in await values(engine, spans)]
+    hours = [(start.hour, end.hour) for start, end in await fetch_rows(engine, spans)]
     assert hours == [(9, 11)]
 
 
@@ -252,7 +260,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
                 await import_results(engine, campaign, content)
             assert refused.value.code == code
             assert words in refused.value.message
-            assert await value(engine, "SELECT count(*) FROM hits") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
 
 
 async def test_the_example_of_a_file_can_be_imported(engine):
@@ -283,6 +291,6 @@ async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
         await import_results(engine, campaign, head + rows.format("", "true", "cut off"))
     assert (refused.value.code, "for another reason" in refused.value.message) == ("criteria_differ", True)
     await import_results(engine, campaign, head + rows.format("", "true", ""))
-    assert await value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
-    assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]
+    assert await fetch_value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
+    assert await fetch_rows(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]
     assert await replay_is_clean(engine, campaign.slug)

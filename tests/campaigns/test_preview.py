@@ -7,14 +7,16 @@ import pytest
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 PAGE = "/admin/campaigns/{}/try"
 
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, items=12, launched=False, items_per_hit=3, low_label="rare", high_label="frequent")
+    return await create_running_campaign(
+        engine, items=12, launched=False, items_per_hit=3, low_label="rare", high_label="frequent"
+    )
 
 
 def scores(page, score="5"):
@@ -49,7 +51,7 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
     assert "Change my last answers" not in second  # nothing is stored that could be changed
     assert (await researcher.put(address, json={"entries": {}})).status_code == 204
     for table in ("annotators", "assignments", "hits", "responses"):
-        assert await values(engine, f"SELECT 1 FROM {table}") == []
+        assert await fetch_rows(engine, f"SELECT 1 FROM {table}") == []
 
 
 async def test_a_draft_is_tried_until_its_settings_change(engine, researcher, campaign):
@@ -93,7 +95,7 @@ async def test_settings_in_the_address_are_shown_and_checked_and_count_for_nothi
     assert 'class="notice"' in refused.text
     following = (await researcher.post(address, params=unsaved, data=scores(page))).text
     assert 'name="hit" value="1"' in following
-    assert await values(engine, "SELECT design, tried_at FROM campaigns") == [("slider", None)]
+    assert await fetch_rows(engine, "SELECT design, tried_at FROM campaigns") == [("slider", None)]
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -121,7 +123,7 @@ CRITERIA = [{"name": name, "question": f"How is its {name}?"} for name in ("adeq
 
 
 async def test_every_criterion_is_tried_and_what_is_wrong_names_it(engine, researcher):
-    campaign = await running(engine, items=12, launched=False, items_per_hit=3, criteria=CRITERIA)
+    campaign = await create_running_campaign(engine, items=12, launched=False, items_per_hit=3, criteria=CRITERIA)
     address = PAGE.format(campaign.slug) + "/hit"
     first = (await researcher.get(address)).text
     assert len(re.findall(r'<input id="c[01]-score-', first)) == 6

@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-from tests.annotation.hits.campaigns import running, value
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
 from tests.campaigns.drafts import create_draft, import_items
 
 
@@ -20,7 +20,7 @@ def entered(html):
 
 
 async def test_after_a_launch_fewer_judgments_are_refused_at_the_field_and_all_other_edits_stay(engine, researcher):
-    campaign = await running(engine, judgments_per_item=4)
+    campaign = await create_running_campaign(engine, judgments_per_item=4)
     page = f"/admin/campaigns/{campaign.slug}"
     sent = {"judgments_per_item": "3", "lease_minutes": "45", "instructions": "Read *each* one."}
     refused = await researcher.post(f"{page}/after-launch", data=sent)
@@ -31,14 +31,14 @@ async def test_after_a_launch_fewer_judgments_are_refused_at_the_field_and_all_o
     problem = html.partition('id="judgments_per_item-error">')[2].partition("</p>")[0]
     assert problem == "It is 4 and can only grow: enter 4 or more."
     assert "Save settings" in html
-    assert await value(engine, "SELECT judgments_per_item FROM campaigns") == 4
-    assert await value(engine, "SELECT lease_minutes FROM campaigns") == 30
+    assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
+    assert await fetch_value(engine, "SELECT lease_minutes FROM campaigns") == 30
     assert (await researcher.post(f"{page}/after-launch", data=sent | {"judgments_per_item": "5"})).status_code == 303
-    assert await value(engine, "SELECT lease_minutes FROM campaigns") == 45
+    assert await fetch_value(engine, "SELECT lease_minutes FROM campaigns") == 45
 
 
 async def test_the_field_of_what_can_only_grow_takes_nothing_below_what_it_is(engine, researcher):
-    campaign = await running(engine, judgments_per_item=4)
+    campaign = await create_running_campaign(engine, judgments_per_item=4)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/edit")).text
     assert re.search(r'id="judgments_per_item"[^>]* min="4"', html)
     drafted = await create_draft(engine, judgments_per_item=4)
@@ -47,13 +47,13 @@ async def test_the_field_of_what_can_only_grow_takes_nothing_below_what_it_is(en
 
 
 async def test_a_goal_that_says_nothing_of_so_few_items_is_refused_in_the_form_too(engine, researcher):
-    campaign = await running(engine, items=8, best_items=10)
+    campaign = await create_running_campaign(engine, items=8, best_items=10)
     sent = {"goal": "best", "judgments_per_item": "9"}
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data=sent)
     assert refused.status_code == 422
     assert "are all of them" in refused.text.partition('id="goal-error">')[2].partition("</p>")[0]
     assert value_of(refused.text, "judgments_per_item") == "9"
-    assert await value(engine, "SELECT goal FROM campaigns") == "none"
+    assert await fetch_value(engine, "SELECT goal FROM campaigns") == "none"
 
 
 async def test_a_law_that_would_misread_the_priors_of_items_is_refused_in_the_form_of_a_draft(engine, researcher):

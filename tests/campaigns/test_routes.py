@@ -11,7 +11,7 @@ from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSetti
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
 from app.settings import Settings
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.conftest import http_client
 from tests.media.files import png, table, zipped
 from tests.toys import register
@@ -478,11 +478,11 @@ def cookie_of(researcher) -> str:
 
 
 async def test_sharing_a_rehearsed_campaign_is_warned_against(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     share = f"/admin/campaigns/{campaign.slug}/share"
     assert "easel simulate" not in (await researcher.get(share)).text
-    made_up = await annotator(engine, campaign, platform="simulation")
-    await submit(engine, made_up, await hit_of(engine, made_up))
+    made_up = await create_annotator(engine, campaign, platform="simulation")
+    await submit_scores(engine, made_up, await lease_hit(engine, made_up))
     assert "1 HIT of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
 
 
@@ -748,11 +748,11 @@ async def test_whatever_runs_is_in_the_list(researcher):
 
 
 async def test_the_list_says_how_campaigns_go(engine, researcher):
-    campaign = await running(engine, items=5)
+    campaign = await create_running_campaign(engine, items=5)
     assert (await researcher.get("/admin")).text.count('<td class="figure">–</td>') == 2
     for name in ("a", "b"):
-        me = await annotator(engine, campaign, name)
-        await submit(engine, me, await hit_of(engine, me), scores=[10.0, 30.0, 50.0, 70.0, 90.0])
+        me = await create_annotator(engine, campaign, name)
+        await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0, 30.0, 50.0, 70.0, 90.0])
     page = (await researcher.get("/admin")).text
     assert re.search(r'<td class="figure">(± [\d.]+ points|unknown yet)</td>', page)
     assert '<time datetime="2026-01-05T09:00:00+00:00">' in page

@@ -15,7 +15,15 @@ from app.database.bulk import open_snapshot
 from app.exports import registry as export
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+)
 from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 from tests.campaigns.drafts import import_results, replay_is_clean
 
@@ -36,8 +44,8 @@ POSTERIORS = "SELECT number, state, score, variance, judgments, unjudged FROM cu
 async def test_an_export_of_responses_has_the_reasons_and_gives_them_back(engine, design):
     campaign = await asking(engine, design=design)
     for k in range(4):
-        me = await annotator(engine, campaign, f"ann {k}")
-        while (work := await next_hit(engine, me)).hit is not None and work.assignment.hits_answered < 2:
+        me = await create_annotator(engine, campaign, f"ann {k}")
+        while (work := await find_next_hit(engine, me)).hit is not None and work.assignment.hits_answered < 2:
             await answer(engine, me, work.hit, [0] if 0 in work.hit.items else work.hit.items[:k])
     file = await exported(engine, campaign)
     marked = [row for row in rows_in(file) if row["not_applicable"] == "true"]
@@ -45,7 +53,7 @@ async def test_an_export_of_responses_has_the_reasons_and_gives_them_back(engine
     assert {row["score"] for row in marked} == {""}
     copy = await asking(engine, design=design, name="Again")
     await import_results(engine, copy, file)
-    before, after = [await values(engine, POSTERIORS + " ORDER BY 1", c=one.id) for one in (campaign, copy)]
+    before, after = [await fetch_rows(engine, POSTERIORS + " ORDER BY 1", c=one.id) for one in (campaign, copy)]
     assert after == before
     assert await replay_is_clean(engine, copy.slug)
     assert [(row["item"], row["score"], row["reason"]) for row in rows_in(await exported(engine, copy))] == [
@@ -57,8 +65,8 @@ async def test_an_export_of_responses_has_the_reasons_and_gives_them_back(engine
 
 async def test_json_lines_have_null_and_not_nan(engine):
     campaign = await asking(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     await answer(engine, me, hit, hit.items)
     text = await exported(engine, campaign, kind="jsonl")
     assert "NaN" not in text
@@ -68,8 +76,8 @@ async def test_json_lines_have_null_and_not_nan(engine):
 async def test_an_export_of_items_has_how_many_could_not_judge_each_and_why(engine):
     campaign = await asking(engine, items=2)
     for k, reason in enumerate((BROKEN, "Another reason")):
-        me = await annotator(engine, campaign, f"ann {k}")
-        await answer(engine, me, await hit_of(engine, me), [0], reason)
+        me = await create_annotator(engine, campaign, f"ann {k}")
+        await answer(engine, me, await lease_hit(engine, me), [0], reason)
     told = [
         (row["id"], row["judgments"], row["unjudged_by"], row["unjudged_reasons"], row["left_pool"])
         for row in rows_in(await exported(engine, campaign, "items"))
@@ -81,7 +89,7 @@ async def test_an_export_of_items_has_how_many_could_not_judge_each_and_why(engi
 
 
 async def test_exports_of_other_campaigns_are_as_they_were(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     for what in ("items", "responses"):
         header = (await exported(engine, campaign, what)).splitlines()[0].split(",")
         assert not {"reason", "unjudged_by", "unjudged_reasons", "left_pool"} & set(header)
@@ -92,11 +100,11 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
     file = "hit,annotator,item,value,not_applicable,reason\nh,Ann,v0,80,,\nh,Ann,v1,,true,too long\nh,Ann,v2,5,,\n"
     done = await import_results(engine, campaign, file)
     assert (done.responses, done.not_applicable) == (1, 1)
-    ((given, extra),) = await values(engine, "SELECT values, extra FROM responses")
+    ((given, extra),) = await fetch_rows(engine, "SELECT values, extra FROM responses")
     assert given[0] == 80
     assert math.isnan(given[1])
     assert extra == {"cannot_be_judged": {"1": "too long"}}
-    assert await value(engine, "SELECT unjudged FROM current_posteriors WHERE number = 1") == 1
+    assert await fetch_value(engine, "SELECT unjudged FROM current_posteriors WHERE number = 1") == 1
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -106,9 +114,9 @@ async def test_a_made_up_crowd_finds_items_that_cannot_be_judged(engine):
         engine, campaign, hits=500, annotators=8, population=plain_population(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip
-    gone = await value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")
+    gone = await fetch_value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")
     assert 4 <= gone <= 14
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -129,8 +137,8 @@ def test_reasons_that_cannot_be_are_refused(subtests):
 async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_the_analysis(engine, researcher):
     campaign = await asking(engine)
     for k in range(3):
-        me = await annotator(engine, campaign, f"ann {k}")
-        hit = await hit_of(engine, me)
+        me = await create_annotator(engine, campaign, f"ann {k}")
+        hit = await lease_hit(engine, me)
         await answer(engine, me, hit, hit.items[:k])
     async with open_snapshot(engine) as connection:
         read = await load_answers.load_campaign_answers(connection, campaign.criteria[0])

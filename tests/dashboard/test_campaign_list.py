@@ -10,16 +10,16 @@ from app.dashboard import campaign_list, incremental, precision
 from app.dashboard.incremental import PrecisionReplay
 from app.inference.ratings.moderated_means import moderate_means
 from app.record.responses import load_responses
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 
 
 async def answered(engine, number, count):
     """So many campaigns with so many answers each of two people, far apart."""
-    made = [await running(engine, judgments_per_item=40) for _ in range(number)]
+    made = [await create_running_campaign(engine, judgments_per_item=40) for _ in range(number)]
     for campaign in made:
         for k in range(count):
-            me = await annotator(engine, campaign, f"ann {k % 2}")
-            await submit(engine, me, await hit_of(engine, me), scores=[30.0 + 20 * (k % 2)] * 5)
+            me = await create_annotator(engine, campaign, f"ann {k % 2}")
+            await submit_scores(engine, me, await lease_hit(engine, me), scores=[30.0 + 20 * (k % 2)] * 5)
     return made
 
 
@@ -65,8 +65,8 @@ async def test_only_campaigns_with_new_answers_are_read_again_however_many_there
     read.clear()
     assert await intervals(engine, precisions) == first
     assert read == []
-    me = await annotator(engine, one)
-    await submit(engine, me, await hit_of(engine, me))
+    me = await create_annotator(engine, one)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     await intervals(engine, precisions)
     assert read == [one.id]
 

@@ -17,7 +17,7 @@ from app.dashboard.item import load_item_page
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
-from tests.annotation.hits.campaigns import NOW, annotator, next_hit, values
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, find_next_hit
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, submit_by_criterion
 from tests.laws import SCORE_LAWS
 
@@ -36,15 +36,15 @@ async def state_of(engine, view, followers=None):
 
 async def stored(engine, column, criterion):
     statement = f"SELECT {column} FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
-    return [value for (value,) in await values(engine, statement, criterion=criterion)]
+    return [value for (value,) in await fetch_rows(engine, statement, criterion=criterion)]
 
 
 async def alike(engine, campaign, people=6):
     """Everybody answers as many HITs as there are, and means one thing by all criteria."""
     rng, cache = np.random.default_rng(3), PosteriorCache()
-    them = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for me in them * 2:
-        hit = (await next_hit(engine, me, cache=cache)).hit
+        hit = (await find_next_hit(engine, me, cache=cache)).hit
         assert hit is not None
         said = [float(score) for score in rng.integers(0, 101, len(hit.items))]
         await submit_by_criterion(engine, me, hit, {one.name: said for one in campaign.criteria})
@@ -140,7 +140,7 @@ async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engin
         {"adequacy": scores[0], "fluency": scores[1]}
     )
     assert page.now.score == pytest.approx(scores[1])
-    said = await values(engine, "SELECT items, values FROM responses ORDER BY seq DESC")
+    said = await fetch_rows(engine, "SELECT items, values FROM responses ORDER BY seq DESC")
     given = [(said[items.index(3)], said[len(items) + items.index(3)]) for items, said in said if 3 in items]
     assert [tuple(answer.by_criterion) for answer in page.answers] == [
         (f"{one:g}", f"{other:g}") for one, other in given

@@ -22,7 +22,14 @@ from app.designs.campaign import criterion_key
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import import_results
 from tests.laws import SCORE_LAWS
 
@@ -33,9 +40,9 @@ def _small_steps(monkeypatch):
 
 
 async def answer(engine, campaign, count):
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     for _ in range(count):
-        await submit(engine, me, await hit_of(engine, me))
+        await submit_scores(engine, me, await lease_hit(engine, me))
 
 
 async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
@@ -47,13 +54,13 @@ async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(engine, law):
-    campaign = await running(engine, update_law=law, judgments_per_item=20)
+    campaign = await create_running_campaign(engine, update_law=law, judgments_per_item=20)
     courses = HistoryReplay()
     course = await newest_state(engine, campaign, courses)
     for count in (0, 1, 2, 3, 7):
         await answer(engine, campaign, count)
         course = await newest_state(engine, campaign, courses)
-        stored = await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number")
+        stored = await fetch_rows(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number")
         assert list(zip(course.state.T.tolist(), course.judgments, strict=True)) == stored
     fresh = await newest_state(engine, campaign, HistoryReplay())
     assert (course.answers, fresh.answers) == (13, 13)
@@ -61,16 +68,16 @@ async def test_a_course_leads_to_the_stored_posteriors_whenever_it_is_asked_for(
 
 
 async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_asked_for(engine):
-    campaign = await running(engine, judgments_per_item=20)
-    people = [await annotator(engine, campaign, name) for name in ("me", "you")]
+    campaign = await create_running_campaign(engine, judgments_per_item=20)
+    people = [await create_annotator(engine, campaign, name) for name in ("me", "you")]
     precisions = PrecisionReplay()
     precision = await newest_state(engine, campaign, precisions)
     for count in (0, 1, 2, 3, 7):
         for k in range(count):
             scores = [float(10 * k), 25.0, 50.0, 75.0, 100.0]
-            await submit(engine, people[k % 2], await hit_of(engine, people[k % 2]), scores=scores)
+            await submit_scores(engine, people[k % 2], await lease_hit(engine, people[k % 2]), scores=scores)
         precision = await newest_state(engine, campaign, precisions)
-        rows = await values(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
+        rows = await fetch_rows(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
         hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
         whole = extend_precision(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
@@ -83,7 +90,7 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
 
 async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
     monkeypatch.setattr(incremental, "MAX_REPLAY_BYTES", 1)
-    courses, campaigns = HistoryReplay(), [await running(engine) for _ in range(2)]
+    courses, campaigns = HistoryReplay(), [await create_running_campaign(engine) for _ in range(2)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
         await newest_state(engine, campaign, courses)
@@ -98,7 +105,7 @@ async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
 async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longest_ago_gives_way(
     engine, monkeypatch, kind, law
 ):
-    first, second, third = campaigns = [await running(engine, update_law=law) for _ in range(3)]
+    first, second, third = campaigns = [await create_running_campaign(engine, update_law=law) for _ in range(3)]
     for campaign in campaigns:
         await answer(engine, campaign, 4)
     alone = kind()
@@ -113,7 +120,7 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET prior = ARRAY[3, 2] WHERE number = 4"))
     course = await newest_state(engine, campaign, HistoryReplay())
@@ -121,18 +128,18 @@ async def test_items_with_a_prior_of_their_own_start_from_it(engine):
 
 
 async def stored_states(engine):
-    return [state for (state,) in await values(engine, "SELECT state FROM current_posteriors ORDER BY number")]
+    return [state for (state,) in await fetch_rows(engine, "SELECT state FROM current_posteriors ORDER BY number")]
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record(engine, law):
-    campaign = await running(engine, update_law=law, judgments_per_item=1_000)
-    people = [await annotator(engine, campaign, f"ann {k}") for k in range(5)]
+    campaign = await create_running_campaign(engine, update_law=law, judgments_per_item=1_000)
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(5)]
     courses, precisions = HistoryReplay(), PrecisionReplay()
 
     async def at_work(me):
         for k in range(6):
-            await submit(engine, me, await hit_of(engine, me), scores=[10.0 * k, 25, 50, 75, 100])
+            await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0 * k, 25, 50, 75, 100])
 
     work = asyncio.gather(*map(at_work, people))
     while not work.done():
@@ -152,10 +159,10 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
 @pytest.mark.parametrize("kind", [HistoryReplay, PrecisionReplay])
 async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_is_read_again(engine, kind):
     """It had its number before the rows of the import had theirs."""
-    campaign = await running(engine, judgments_per_item=1_000)
+    campaign = await create_running_campaign(engine, judgments_per_item=1_000)
     await answer(engine, campaign, 6)
-    followers, me = kind(), await annotator(engine, campaign, "late")
-    hit = await hit_of(engine, me)
+    followers, me = kind(), await create_annotator(engine, campaign, "late")
+    hit = await lease_hit(engine, me)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
     async with begin_transaction(engine) as connection:
@@ -174,18 +181,18 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_of_another_revision_a_course_begins_anew(engine, law):
-    campaign = await running(engine, update_law=law, judgments_per_item=20)
-    courses, me = HistoryReplay(), await annotator(engine, campaign, "hasty")
-    await submit(engine, me, await hit_of(engine, me))
+    campaign = await create_running_campaign(engine, update_law=law, judgments_per_item=20)
+    courses, me = HistoryReplay(), await create_annotator(engine, campaign, "hasty")
+    await submit_scores(engine, me, await lease_hit(engine, me))
     await answer(engine, campaign, 5)
     assert (await newest_state(engine, campaign, courses)).answers == 6
-    (hasty,) = await values(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
+    (hasty,) = await fetch_rows(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", *hasty, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     await answer(engine, campaign, 1)
     course = await newest_state(engine, campaign, courses)
     assert course.answers == 6
@@ -193,7 +200,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
 
 
 async def test_a_long_past_is_caught_up_with_in_steps(engine):
-    campaign = await running(engine, judgments_per_item=20)
+    campaign = await create_running_campaign(engine, judgments_per_item=20)
     await answer(engine, campaign, 20)
     courses, clock = HistoryReplay(), itertools.count(0, 10).__next__  # ten seconds pass between two looks at it
     answers = [(await newest_state(engine, campaign, courses, clock=clock)).answers for _ in range(8)]
@@ -201,7 +208,7 @@ async def test_a_long_past_is_caught_up_with_in_steps(engine):
 
 
 async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_followed_too(engine):
-    campaign = await running(engine, judgments_per_item=20)
+    campaign = await create_running_campaign(engine, judgments_per_item=20)
     await answer(engine, campaign, 6)
     courses, clock, seen = HistoryReplay(), itertools.count(0, 10).__next__, []
     for more in (1, 1, 0, 0):
@@ -214,7 +221,7 @@ async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_follo
 
 
 async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
-    campaign = await running(engine, judgments_per_item=20)
+    campaign = await create_running_campaign(engine, judgments_per_item=20)
     courses = HistoryReplay()
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
@@ -228,7 +235,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
     monkeypatch.setattr(incremental, "REPLAY_BUDGET_SECONDS", 0)
     monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.05)
-    campaign = await running(engine, judgments_per_item=20)
+    campaign = await create_running_campaign(engine, judgments_per_item=20)
     await answer(engine, campaign, 9)
 
     async def clock():

@@ -10,7 +10,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
-from tests.annotation.hits.campaigns import NOW, running
+from tests.annotation.hits.campaigns import NOW, create_running_campaign
 from tests.campaigns.drafts import import_results
 
 pytestmark = pytest.mark.usefixtures("app")
@@ -22,7 +22,7 @@ NOT_SHOWN = ("points", "Calibrated", "Match quality", "heatmap", "± ", 'data-pl
 
 async def labelled(engine, **settings):
     """Item 0 was called shore, shore, row; item 1 bank, <none>; item 2 <none>; item 3 nothing."""
-    campaign = await running(engine, items=4, items_per_hit=1, design_settings=SENSES, **settings)
+    campaign = await create_running_campaign(engine, items=4, items_per_hit=1, design_settings=SENSES, **settings)
     rows = "".join(f"{who},A{k},v{item},{label}\n" for k, (who, item, label) in enumerate(GIVEN))
     await import_results(engine, campaign, "annotator,hit,item,value\n" + rows)
     return campaign

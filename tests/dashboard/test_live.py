@@ -13,7 +13,15 @@ from app.dashboard import live, state
 from app.dashboard.live import LiveDashboards
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, hit_of, running, submit, value
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    expire_leases,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import import_results
 
 
@@ -56,7 +64,7 @@ async def first(states):
 
 
 async def test_a_viewer_gets_the_state_at_once(engine, watching):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         assert (await first(states)).figures["words"]["hits"] == "0 HITs"
 
@@ -70,11 +78,11 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
         return await look(*arguments)
 
     monkeypatch.setattr(watching, "publish_if_changed", load_and_count)
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
-        await submit(engine, me, await hit_of(engine, me))
+        await submit_scores(engine, me, await lease_hit(engine, me))
         before = len(begun)
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
         assert len(begun) - before <= 1
@@ -84,13 +92,13 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
 async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(engine, watching, monkeypatch):
     """Its number is far below the last ones, and as its lease is over, no open HIT is gone with it."""
     monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 1_000)
-    campaign = await running(engine, judgments_per_item=1_000)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    campaign = await create_running_campaign(engine, judgments_per_item=1_000)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     await expire_leases(engine, hit)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     rows = 250 * f"{free[0]},{free[1]},10,90\n"
-    over = await value(engine, "SELECT expires_at FROM hits")
+    over = await fetch_value(engine, "SELECT expires_at FROM hits")
 
     async def late():
         return over
@@ -108,20 +116,20 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
 
 async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching, monkeypatch):
     monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.3)
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         seen = (await first(states)).version
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert await next_state(states) is None  # nothing new: a heartbeat
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert (await first(states)).figures["words"]["hits"] == "1 HIT"
 
 
 async def test_forty_viewers_share_one_computation_per_second(engine, watching, computed):
-    campaign = await running(engine, judgments_per_item=50)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    me = await create_annotator(engine, campaign)
     got: Counter[int] = Counter()
 
     async def view(number):
@@ -131,7 +139,7 @@ async def test_forty_viewers_share_one_computation_per_second(engine, watching, 
 
     viewers = [asyncio.create_task(view(number)) for number in range(40)]
     for _ in range(12):
-        await submit(engine, me, await hit_of(engine, me))
+        await submit_scores(engine, me, await lease_hit(engine, me))
         await asyncio.sleep(0.2)
     for viewer in viewers:
         viewer.cancel()
@@ -143,7 +151,7 @@ async def test_forty_viewers_share_one_computation_per_second(engine, watching, 
 
 
 async def test_without_viewers_nothing_is_computed(engine, watching, computed):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with (
         aclosing(watching.stream_states(campaign.slug)) as one,
         aclosing(watching.stream_states(campaign.slug)) as two,
@@ -155,8 +163,8 @@ async def test_without_viewers_nothing_is_computed(engine, watching, computed):
     await asyncio.sleep(0)
     assert task.cancelled() or task.cancelling()
     before = len(computed)
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me))
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     await asyncio.sleep(0.5)
     assert len(computed) == before == 1
 
@@ -165,7 +173,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
     monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 0.1)
     monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.1)
     monkeypatch.setattr(live, "LIVE_HEARTBEAT_SECONDS", 0.1)
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         while len(computed) <= 2:
@@ -173,7 +181,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
 
 
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     look = watching.publish_if_changed
     # As SQLAlchemy says it, and as its driver does, which reads the posteriors. No real database fails in each of
     # these ways one look after another.
@@ -197,7 +205,7 @@ async def test_a_campaign_that_is_gone_ends_its_streams(watching):
 
 
 async def test_stopping_ends_streams_and_tasks(engine, watching):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
         task = watching.broadcasts[campaign.slug, 0].task
@@ -211,7 +219,7 @@ async def test_stopping_ends_streams_and_tasks(engine, watching):
 
 async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine, watching, monkeypatch):
     """Else it would give its connection back to a pool that is gone."""
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     looking, given_back = asyncio.Event(), asyncio.Event()
 
     async def slow_look(*_arguments):  # a look that a real lock holds up ends at once when it is cancelled
@@ -233,7 +241,7 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
 
 
 async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     alone = await watching.load_state(campaign.criteria[0], now=NOW)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         shared = await first(states)

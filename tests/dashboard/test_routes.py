@@ -12,14 +12,14 @@ from sqlalchemy import insert
 
 from app.campaigns import lifecycle
 from app.database import tables
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 
 pytestmark = pytest.mark.usefixtures("app")
 
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine)
+    return await create_running_campaign(engine)
 
 
 def address(campaign, part=""):
@@ -27,9 +27,9 @@ def address(campaign, part=""):
 
 
 async def answered(engine, campaign):
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     return hit
 
 
@@ -53,8 +53,8 @@ async def test_the_page_shows_counts_and_table_without_javascript(engine, resear
 
 async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
     assert '<p class="notice warning" data-word="made_up"></p>' in (await researcher.get(address(campaign))).text
-    made_up = await annotator(engine, campaign, platform="simulation")
-    await submit(engine, made_up, await hit_of(engine, made_up))
+    made_up = await create_annotator(engine, campaign, platform="simulation")
+    await submit_scores(engine, made_up, await lease_hit(engine, made_up))
     page = (await researcher.get(address(campaign))).text
     assert "easel simulate answered 1 of 1 HIT. These answers are not from people." in page
 
@@ -84,14 +84,14 @@ async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one
 
 
 async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
-    draft = await running(engine, launched=False, name="Draft")
+    draft = await create_running_campaign(engine, launched=False, name="Draft")
     page = (await researcher.get(address(draft))).text
     assert "12 items, 3 judgments each: 36 judgments, about 8 HITs of 5 items" in page
     assert f'href="{address(draft)}/launch/confirm"' in page
 
 
 async def test_a_draft_without_items_asks_for_them(engine, researcher):
-    draft = await running(engine, launched=False, items=1, name="Draft")
+    draft = await create_running_campaign(engine, launched=False, items=1, name="Draft")
     async with engine.begin() as connection:
         await connection.execute(tables.items.delete())
     page = (await researcher.get(address(draft))).text
@@ -101,7 +101,7 @@ async def test_a_draft_without_items_asks_for_them(engine, researcher):
 
 @pytest.mark.parametrize("part", ["/events", "/match-quality", "/figures/pace.svg"])
 async def test_figures_of_a_draft_are_refused(engine, researcher, part):
-    draft = await running(engine, launched=False, name="Draft")
+    draft = await create_running_campaign(engine, launched=False, name="Draft")
     reply = await researcher.get(address(draft, part), headers={"accept": "application/json"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "not_launched")
 
@@ -137,11 +137,11 @@ async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, resea
 
 
 async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engine, researcher):
-    campaign = await running(engine, items=5, judgments_per_item=12, repeat_items=True)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=12, repeat_items=True)
+    me = await create_annotator(engine, campaign)
     for turn in range(11):
-        hit = await hit_of(engine, me)
-        await submit(engine, me, hit, scores=[float(20 + 5 * turn)] * 5)
+        hit = await lease_hit(engine, me)
+        await submit_scores(engine, me, hit, scores=[float(20 + 5 * turn)] * 5)
     page = (await researcher.get(address(campaign, "?item=v2"))).text
     curves = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
     assert [(curve["judgments"], round(curve["score"], 6)) for curve in curves["earlier"]] == [
@@ -158,14 +158,14 @@ async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engi
 
 
 async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_for(engine, researcher):
-    campaign = await running(engine, items=5, judgments_per_item=30, update_law="easl-aware")
-    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=30, update_law="easl-aware")
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
     for turn in range(24):
         who = turn % 8
-        hit = await hit_of(engine, people[who])
+        hit = await lease_hit(engine, people[who])
         at_random = [float(37 * (turn + 1) * (item + 1) % 101) for item in hit.items]
         seen = [18.0 * item + 3 * who for item in hit.items]
-        await submit(engine, people[who], hit, scores=seen if who else at_random)
+        await submit_scores(engine, people[who], hit, scores=seen if who else at_random)
     page = (await researcher.get(address(campaign, "?item=v2"))).text
     table = page.partition('aria-label="Answers"')[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>(?:<[^>]*>)?([^<]*)", row) for row in table.split("<tr>")[2:]]
@@ -203,7 +203,7 @@ async def test_an_item_nobody_scored_says_so(researcher, campaign):
 
 
 async def test_an_unbounded_law_draws_a_normal_curve_beyond_the_scale(engine, researcher):
-    campaign = await running(engine, update_law="trueskill", name="Order")
+    campaign = await create_running_campaign(engine, update_law="trueskill", name="Order")
     lowest = (await answered(engine, campaign)).items[0]
     page = (await researcher.get(address(campaign, f"?item=v{lowest}"))).text
     assert "Normal(" in page
@@ -216,7 +216,7 @@ async def test_an_unknown_item_is_not_found(researcher, campaign):
 
 
 async def test_texts_of_items_are_text_everywhere(engine, researcher):
-    campaign = await running(engine, launched=False, items=5)
+    campaign = await create_running_campaign(engine, launched=False, items=5)
     hostile = "</script><b>bold</b>"
     async with engine.begin() as connection:
         values = {"campaign_id": campaign.id, "number": 5, "external_id": hostile, "shown": hostile, "fields": {}}

@@ -9,7 +9,7 @@ import pytest
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
 from app.accounts.users import find_or_create_first_user
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.servers import PATIENT_SECONDS, easel_serving
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ def server(database_url, tmp_path):
 
 
 async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, server):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         name = session_cookie_name(await load_or_create_installation_key(connection))
@@ -41,8 +41,8 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
         lines = reply.aiter_lines()
         while not (await anext(lines)).startswith("data: "):
             pass
-        me = await annotator(engine, campaign)
-        await submit(engine, me, await hit_of(engine, me))
+        me = await create_annotator(engine, campaign)
+        await submit_scores(engine, me, await lease_hit(engine, me))
         async with asyncio.timeout(PATIENT):
             while '"hits":"1 HIT"' not in (await anext(lines)):
                 pass

@@ -8,7 +8,7 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import shorten_item_name
 from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
 from app.inference.online.laws import ONLINE_LAWS
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.campaigns.drafts import import_results
 
 
@@ -19,7 +19,7 @@ async def state_of(engine, campaign, *, now=NOW):
 
 
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
-    figures = (await state_of(engine, await running(engine))).figures
+    figures = (await state_of(engine, await create_running_campaign(engine))).figures
     assert figures["answered"] is False
     assert figures["words"]["judgments"] == "0 of 36"
     assert (figures["words"]["rate"], figures["words"]["left"], figures["done_at"]) == (
@@ -32,7 +32,7 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
 
 
 async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await import_results(engine, campaign, "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\n")
     words = (await state_of(engine, campaign)).figures["words"]
     assert (words["rate"], words["left"]) == ("no pace yet", "no answer here yet")
@@ -40,11 +40,11 @@ async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine)
 
 
 async def test_the_typical_interval_is_known_once_annotators_have_judged_the_same_items(engine):
-    campaign = await running(engine, items=5)
-    people = [await annotator(engine, campaign, name) for name in ("me", "you", "they")]
+    campaign = await create_running_campaign(engine, items=5)
+    people = [await create_annotator(engine, campaign, name) for name in ("me", "you", "they")]
     words = []
     for scores, person in zip(([40.0] * 5, [60.0] * 5, [50.0] * 5), people, strict=True):
-        await submit(engine, person, await hit_of(engine, person), scores=scores)
+        await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
         words.append((await state_of(engine, campaign)).figures["words"]["precision"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
     assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
@@ -55,20 +55,20 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
 
 
 async def test_how_far_off_its_intervals_are_is_said_of_a_law_that_reads_the_order_of_scores_too(engine):
-    campaign = await running(engine, items=5, update_law="trueskill")
+    campaign = await create_running_campaign(engine, items=5, update_law="trueskill")
     for name, scores in (("me", [40.0] * 5), ("you", [60.0] * 5), ("they", [50.0] * 5)):
-        person = await annotator(engine, campaign, name)
-        await submit(engine, person, await hit_of(engine, person), scores=scores)
+        person = await create_annotator(engine, campaign, name)
+        await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
     assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("The posterior intervals are")
 
 
 async def test_answers_move_counts_scores_and_the_heatmap(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     before = await state_of(engine, campaign)
-    me, you = await annotator(engine, campaign, "me"), await annotator(engine, campaign, "you")
+    me, you = await create_annotator(engine, campaign, "me"), await create_annotator(engine, campaign, "you")
     for person in (me, you, me):
-        await submit(engine, person, await hit_of(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
-    await hit_of(engine, you)
+        await submit_scores(engine, person, await lease_hit(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    await lease_hit(engine, you)
     after = await state_of(engine, campaign, now=NOW + timedelta(minutes=9))
     words = after.figures["words"]
     assert words["judgments"] == "15 of 36"
@@ -86,10 +86,10 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
 
 
 async def test_while_nobody_answers_the_pace_is_said_to_be_of_before_and_not_of_now(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
     for _ in range(3):
-        await submit(engine, me, await hit_of(engine, me))
+        await submit_scores(engine, me, await lease_hit(engine, me))
     words = (await state_of(engine, campaign, now=NOW + timedelta(minutes=26))).figures["words"]
     assert words["left"] == "no answer for 26 min"
     assert words["rate"] == "5 HITs/h before that"
@@ -98,16 +98,16 @@ async def test_while_nobody_answers_the_pace_is_said_to_be_of_before_and_not_of_
 
 
 async def test_before_there_is_enough_to_tell_the_time_left_the_page_says_so(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me))
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     assert (await state_of(engine, campaign)).figures["words"]["left"] == "no estimate yet"
 
 
 async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     for name in ("me", "you"):
-        await hit_of(engine, await annotator(engine, campaign, name))
+        await lease_hit(engine, await create_annotator(engine, campaign, name))
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "2 HITs open now"
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
@@ -115,24 +115,27 @@ async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
 
 
 async def test_made_up_answers_are_marked_beside_those_of_people(engine):
-    campaign = await running(engine)
-    for person in (await annotator(engine, campaign), await annotator(engine, campaign, platform="simulation")):
+    campaign = await create_running_campaign(engine)
+    for person in (
+        await create_annotator(engine, campaign),
+        await create_annotator(engine, campaign, platform="simulation"),
+    ):
         assert (await state_of(engine, campaign)).figures["words"]["made_up"] == ""
-        await submit(engine, person, await hit_of(engine, person))
+        await submit_scores(engine, person, await lease_hit(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
     assert words["made_up"] == "easel simulate answered 1 of 2 HITs. These answers are not from people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     first, second = await state_of(engine, campaign), await state_of(engine, campaign)
     assert first.version == second.version
 
 
 async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me))
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
@@ -141,7 +144,7 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
 
 
 async def test_many_items_are_drawn_in_groups_without_their_names(engine):
-    figures = (await state_of(engine, await running(engine, items=201))).figures
+    figures = (await state_of(engine, await create_running_campaign(engine, items=201))).figures
     assert figures["heatmap"]["grouped"] is True
     assert figures["heatmap"]["labels"][-1] == "items 200 to 201"
 

@@ -5,7 +5,7 @@ from sqlalchemy import text
 from app.dashboard.table import DASHBOARD_ITEMS_PER_PAGE, ItemsView, load_items_page
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 
 UNKNOWN = moderate_means(Tally.empty(45))
 
@@ -13,7 +13,7 @@ UNKNOWN = moderate_means(Tally.empty(45))
 @pytest.fixture
 async def campaign(engine):
     """45 items with scores that fall with their number; `verb 7` and `verb 8` are equal."""
-    campaign = await running(engine, items=45)
+    campaign = await create_running_campaign(engine, items=45)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE posteriors SET score = 1 - subject / 100.0, variance = subject + 1"))
         await connection.execute(text("UPDATE posteriors SET score = 0.5, judgments = 2 WHERE subject IN (7, 8)"))
@@ -77,9 +77,9 @@ async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
 
 
 async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me), scores=[100.0] * 5)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me), scores=[100.0] * 5)
     async with engine.connect() as connection:
         page = await load_items_page(connection, campaign.criteria[0], ItemsView(), UNKNOWN)
     best, worst = page.rows[0], page.rows[-1]
@@ -89,7 +89,7 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
 
 
 async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(engine):
-    campaign = await running(engine, items=5)
+    campaign = await create_running_campaign(engine, items=5)
     known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
     async with engine.connect() as connection:
         lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from app.exports.registry import open_export
-from tests.annotation.hits.campaigns import running
+from tests.annotation.hits.campaigns import create_running_campaign
 from tests.campaigns.drafts import import_results
 
 pytestmark = pytest.mark.usefixtures("app")
@@ -29,7 +29,7 @@ GIVEN = {
 
 
 async def answered(engine, design):
-    campaign = await running(engine, items=4, design=design)
+    campaign = await create_running_campaign(engine, items=4, design=design)
     await import_results(engine, campaign, GIVEN[design][0])
     return campaign
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.database.bulk import copy_number_arrays, fetch_arrays, prefetch
 from app.database.tables import posteriors
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_launched_campaign, import_items
 
 
@@ -17,14 +17,14 @@ async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
     texts = [r"back\slash", r"\N", r"\.", r"\t", "tab\there", "two\nlines", "a\r\nb", '"quoted", and more']
     content = "id,text\n" + "".join(f'{k},"{text.replace(chr(34), chr(34) * 2)}"\n' for k, text in enumerate(texts))
     await create_launched_campaign(engine, content)
-    stored = await values(engine, "SELECT shown, fields ->> 'text', prior FROM items ORDER BY number")
+    stored = await fetch_rows(engine, "SELECT shown, fields ->> 'text', prior FROM items ORDER BY number")
     assert stored == [(text, text, None) for text in texts]
 
 
 async def test_a_prior_of_its_own_keeps_all_its_bits(engine):
     content = f"id,text,alpha,beta\n1,a,{0.1 + 0.2!r},1e-6\n2,b,,\n3,c,123456.789,2.0000000000000004\n"
     await create_launched_campaign(engine, content, priors=True)
-    assert await values(engine, "SELECT state FROM current_posteriors ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT state FROM current_posteriors ORDER BY number") == [
         ([0.1 + 0.2, 1e-6],),
         ([1.0, 1.0],),
         ([123456.789, 2.0000000000000004],),
@@ -83,4 +83,4 @@ async def test_a_refused_file_leaves_nothing_although_the_next_rows_were_being_r
     content = "id,text\n" + "".join(f"n{k},a\n" for k in range(6_000)) + "n0,a\n"
     with pytest.raises(Exception, match="Line 6002"):
         await import_items(engine, campaign, content)
-    assert await values(engine, "SELECT count(*) FROM items") == [(6,)]
+    assert await fetch_rows(engine, "SELECT count(*) FROM items") == [(6,)]

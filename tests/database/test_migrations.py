@@ -18,7 +18,7 @@ from app.database.schema import metadata
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import StartupProblem
 from app.inference.online.laws import ONLINE_LAWS
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import replay_is_clean
 
 # By pg_dump. Revision 0003: campaigns of four laws, and a draft. The last revision of 0.1: campaigns of every law,
@@ -61,7 +61,7 @@ OTHER_FACTS = r"""
 
 async def facts(engine: AsyncEngine, *statements: str) -> set[str]:
     """Return the facts of the catalogue about the schema that comes first on the search path."""
-    found = [f"{name}: {fact}" for statement in statements for name, fact in await values(engine, statement)]
+    found = [f"{name}: {fact}" for statement in statements for name, fact in await fetch_rows(engine, statement)]
     assert len(found) == len(set(found)) > 0
     return set(found)
 
@@ -78,11 +78,11 @@ async def stored_data(engine: AsyncEngine) -> list[tuple[object, ...]]:
     counts = [
         f"(SELECT count(*) FROM {table} WHERE campaign_id = campaigns.id)"
         for table in ("items", "annotators", "hits", "responses", "decisions", "states", "check_answers")
-        if (await values(engine, f"SELECT to_regclass('{table}')"))[0][0]
+        if (await fetch_rows(engine, f"SELECT to_regclass('{table}')"))[0][0]
     ]
     return [
-        *await values(engine, f"SELECT id, {', '.join(counts)} FROM campaigns ORDER BY id"),
-        *await values(engine, "SELECT to_jsonb(posteriors)::text FROM posteriors ORDER BY 1"),
+        *await fetch_rows(engine, f"SELECT id, {', '.join(counts)} FROM campaigns ORDER BY id"),
+        *await fetch_rows(engine, "SELECT to_jsonb(posteriors)::text FROM posteriors ORDER BY 1"),
     ]
 
 
@@ -118,7 +118,7 @@ async def test_down_leaves_nothing_and_up_again_makes_the_same(engine, database_
     await asyncio.to_thread(command.downgrade, alembic_configuration(database_url), "base")
     assert [
         name
-        for (name,) in await values(
+        for (name,) in await fetch_rows(
             engine,
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v', 'S') AND relnamespace = 'public'::regnamespace",
         )
@@ -147,10 +147,10 @@ async def test_the_last_revision_of_0_1_has_the_present_schema_keeps_its_data_an
     before = await stored_data(engine)
     await engine.dispose()
     await asyncio.to_thread(upgrade_schema, database_url)
-    assert await values(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
+    assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
     assert await facts(engine, TABLE_FACTS, OTHER_FACTS) == schema
     assert await stored_data(engine) == before
-    campaigns = await values(engine, "SELECT slug, update_law FROM campaigns WHERE status <> 'draft'")
+    campaigns = await fetch_rows(engine, "SELECT slug, update_law FROM campaigns WHERE status <> 'draft'")
     assert {law for _, law in campaigns} == set(ONLINE_LAWS)
     assert [slug for slug, _ in campaigns if not await replay_is_clean(engine, slug)] == []
 
@@ -162,7 +162,7 @@ async def test_two_servers_that_start_together_adopt_the_last_revision_of_0_1_on
     command_line = (sys.executable, "-m", "app.cli", "migrate")
     servers = [await asyncio.create_subprocess_exec(*command_line, env=environment) for _ in range(2)]
     assert [await server.wait() for server in servers] == [0, 0]
-    assert await values(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
+    assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
 
 
 @pytest.mark.own_database
@@ -174,4 +174,4 @@ async def test_a_database_of_an_earlier_revision_is_sent_to_0_1_and_left_as_it_i
         await asyncio.to_thread(upgrade_schema, database_url)
     assert said.value.code == "schema_too_old"
     assert (await stored_data(engine), await facts(engine, TABLE_FACTS)) == before
-    assert await values(engine, "SELECT version_num FROM alembic_version") == [("0003",)]
+    assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [("0003",)]

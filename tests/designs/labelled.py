@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.designs.answer import Form
 from app.designs.design import Design
 from app.errors import Invalid
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 
 ITEMS = [4, 9, 2]
 CODES = {"scores_missing", "scores_unknown", "score_out_of_range", "score_not_a_number", "answer_impossible"}
@@ -46,5 +46,5 @@ def campaign(items_per_hit: int) -> Any:
 
 async def most_counted_classes(engine: AsyncEngine) -> list[int]:
     """The class of the largest count, item after item."""
-    rows = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
+    rows = await fetch_rows(engine, "SELECT state FROM current_posteriors ORDER BY number")
     return [int(np.argmax(state)) for (state,) in rows]

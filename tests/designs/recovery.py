@@ -14,14 +14,14 @@ from app.designs.campaign import Campaign
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, running, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 ITEMS = 24
 
 
 async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campaign:
     """A campaign to its end, whose items stand at even distances on the scale, the last the highest."""
-    campaign = await running(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
+    campaign = await create_running_campaign(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number)"))
         campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
@@ -39,7 +39,7 @@ async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campa
 
 async def assert_order_recovered(engine: AsyncEngine, campaign: Campaign) -> None:
     """The order of the scores is nearly the true one, and what is stored of them is their replay, to the bit."""
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(ITEMS)).statistic > 0.93
     async with engine.begin() as connection:
         assert (await verify_by_replay(connection, campaign)).mismatches == []

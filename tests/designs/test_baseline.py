@@ -21,14 +21,14 @@ from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
+    create_annotator,
+    create_running_campaign,
     expire_leases,
-    hit_of,
-    next_hit,
-    running,
-    submit,
-    value,
-    values,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
 )
 from tests.designs.test_pairwise import LAWS
 
@@ -44,19 +44,19 @@ async def verified(engine, campaign):
 
 
 async def judgments(engine):
-    return [taken for (taken,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")]
+    return [taken for (taken,) in await fetch_rows(engine, "SELECT judgments FROM current_posteriors ORDER BY number")]
 
 
 async def work_until_done(engine, assignment, cache, rng):
     while True:
-        work = await next_hit(engine, assignment, cache=cache)
+        work = await find_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
             return work.reason
         else:
             places = [[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]][rng.integers(3)]
-            await asyncio.gather(*(submit(engine, assignment, work.hit, scores=places) for _ in range(2)))
+            await asyncio.gather(*(submit_scores(engine, assignment, work.hit, scores=places) for _ in range(2)))
 
 
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
@@ -64,8 +64,10 @@ async def test_many_clients_give_every_other_item_what_it_wants_and_no_more(data
     engines = [create_engine(database_url, pool_size=8) for _ in range(2)]
     processes = [PosteriorCache(), PosteriorCache()]  # each stands for one server process with its own copy
     try:
-        campaign = await running(engines[0], items=20, judgments_per_item=5, **against(selection=selection))
-        crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(16)]
+        campaign = await create_running_campaign(
+            engines[0], items=20, judgments_per_item=5, **against(selection=selection)
+        )
+        crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(16)]
         reasons = await asyncio.gather(
             *(
                 work_until_done(engines[k % 2], who, processes[k % 2], np.random.default_rng(k))
@@ -74,9 +76,13 @@ async def test_many_clients_give_every_other_item_what_it_wants_and_no_more(data
         )
         assert set(reasons) == {"all_done"}
         assert await judgments(engines[0]) == [5 * 19 if item == 3 else 5 for item in range(20)]
-        assert set(await values(engines[0], "SELECT cardinality(items), 3 = ANY(items) FROM responses")) == {(2, True)}
-        assert 25 < await value(engines[0], "SELECT count(*) FROM responses WHERE items[1] = 3") < 70  # a random side
-        assert await value(engines[0], "SELECT status FROM campaigns") == "finished"
+        assert set(await fetch_rows(engines[0], "SELECT cardinality(items), 3 = ANY(items) FROM responses")) == {
+            (2, True)
+        }
+        assert (
+            25 < await fetch_value(engines[0], "SELECT count(*) FROM responses WHERE items[1] = 3") < 70
+        )  # a random side
+        assert await fetch_value(engines[0], "SELECT status FROM campaigns") == "finished"
         assert (await verified(engines[0], campaign)).is_clean
     finally:
         for engine in engines:
@@ -84,49 +90,49 @@ async def test_many_clients_give_every_other_item_what_it_wants_and_no_more(data
 
 
 async def test_who_sees_items_once_sees_the_baseline_in_each_hit(engine):
-    campaign = await running(engine, items=5, judgments_per_item=2, **against(repeat_items=False))
-    who, cache = await annotator(engine, campaign), PosteriorCache()
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=2, **against(repeat_items=False))
+    who, cache = await create_annotator(engine, campaign), PosteriorCache()
     others = []
     for _ in range(4):
-        hit = await hit_of(engine, who, cache=cache)
+        hit = await lease_hit(engine, who, cache=cache)
         assert 3 in hit.items
         others += [item for item in hit.items if item != 3]
-        await submit(engine, who, hit, scores=[1.0, 2.0])
+        await submit_scores(engine, who, hit, scores=[1.0, 2.0])
     assert sorted(others) == [0, 1, 2, 4]
-    assert (await next_hit(engine, who, cache=cache)).reason == "seen_all"
-    assert await value(engine, "SELECT status FROM campaigns") == "running"
+    assert (await find_next_hit(engine, who, cache=cache)).reason == "seen_all"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
 async def test_the_last_item_alone_is_still_asked(engine):
-    campaign = await running(engine, items=2, judgments_per_item=3, **against("v1"))
-    who = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=2, judgments_per_item=3, **against("v1"))
+    who = await create_annotator(engine, campaign)
     for _ in range(3):
-        await submit(engine, who, await hit_of(engine, who), scores=[1.0, 1.0])
-    assert (await next_hit(engine, who)).reason == "all_done"
+        await submit_scores(engine, who, await lease_hit(engine, who), scores=[1.0, 1.0])
+    assert (await find_next_hit(engine, who)).reason == "all_done"
     assert await judgments(engine) == [3, 3]
 
 
 async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is_wanted(engine):
-    campaign = await running(engine, items=4, judgments_per_item=1, **against())
-    crowd = [await annotator(engine, campaign, f"a{k}") for k in range(4)]
-    hits = [await hit_of(engine, who) for who in crowd[:3]]
+    campaign = await create_running_campaign(engine, items=4, judgments_per_item=1, **against())
+    crowd = [await create_annotator(engine, campaign, f"a{k}") for k in range(4)]
+    hits = [await lease_hit(engine, who) for who in crowd[:3]]
     assert sorted(item for hit in hits for item in hit.items) == [0, 1, 2, 3, 3, 3]
-    assert (await next_hit(engine, crowd[3])).reason == "wait"
+    assert (await find_next_hit(engine, crowd[3])).reason == "wait"
     await expire_leases(engine, hits[0])
-    taken_over = await hit_of(engine, crowd[3])
+    taken_over = await lease_hit(engine, crowd[3])
     assert sorted(taken_over.items) == sorted(hits[0].items)
-    await submit(engine, crowd[3], taken_over, scores=[1.0, 2.0])
+    await submit_scores(engine, crowd[3], taken_over, scores=[1.0, 2.0])
     with pytest.raises(Gone) as refused:
-        await submit(engine, crowd[0], hits[0], scores=[1.0, 2.0])
+        await submit_scores(engine, crowd[0], hits[0], scores=[1.0, 2.0])
     assert refused.value.code == "lease_expired"
     await expire_leases(engine, hits[1])
-    await submit(engine, crowd[1], hits[1], scores=[2.0, 1.0])  # late, and nobody needed its item
-    assert (await hit_of(engine, crowd[2])).id == hits[2].id  # still theirs
+    await submit_scores(engine, crowd[1], hits[1], scores=[2.0, 1.0])  # late, and nobody needed its item
+    assert (await lease_hit(engine, crowd[2])).id == hits[2].id  # still theirs
     await expire_leases(engine, hits[2])
-    assert (await hit_of(engine, crowd[2])).id == hits[2].id  # renewed
-    await submit(engine, crowd[2], hits[2], scores=[2.0, 1.0])
+    assert (await lease_hit(engine, crowd[2])).id == hits[2].id  # renewed
+    await submit_scores(engine, crowd[2], hits[2], scores=[2.0, 1.0])
     assert await judgments(engine) == [1, 1, 1, 3]
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await verified(engine, campaign) == replay.Verification(3, 4, 0, [])
 
 
@@ -140,24 +146,26 @@ async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is
     ],
 )
 async def test_a_launch_without_the_baseline_or_without_others_is_refused(engine, settings, items, code, said):
-    campaign = await running(engine, items=4, launched=False, **settings)
+    campaign = await create_running_campaign(engine, items=4, launched=False, **settings)
     async with engine.begin() as connection:
         await connection.exec_driver_sql(f"DELETE FROM items WHERE number >= {items}")
     with pytest.raises(Conflict, match=said) as refused:
         async with engine.begin() as connection:
             await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == code
-    assert await value(engine, "SELECT status FROM campaigns") == "draft"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"
 
 
 async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
-    campaign = await running(app.state.database, items=5, judgments_per_item=3, launched=False, **against())
+    campaign = await create_running_campaign(
+        app.state.database, items=5, judgments_per_item=3, launched=False, **against()
+    )
     assert "12 HITs" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     async with app.state.database.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
-    assert await value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
-    who = await annotator(app.state.database, campaign)
-    await submit(app.state.database, who, await hit_of(app.state.database, who), scores=[1.0, 2.0])
+    assert await fetch_value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
+    who = await create_annotator(app.state.database, campaign)
+    await submit_scores(app.state.database, who, await lease_hit(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
         found = await summaries.find_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
@@ -168,7 +176,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
 
 
 async def test_previews_and_trials_show_the_baseline_too(app, client, researcher):
-    campaign = await running(app.state.database, items=5, **against())
+    campaign = await create_running_campaign(app.state.database, items=5, **against())
     preview = (await client.get(f"/mturk/{campaign.link_key}?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")).text
     assert "verb 3" in preview
     for number in range(5):
@@ -180,7 +188,7 @@ async def test_previews_and_trials_show_the_baseline_too(app, client, researcher
 
 @pytest.mark.parametrize("law", LAWS)
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
-    campaign = await running(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
+    campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
     rng = np.random.default_rng(5)
     hits = await simulate(
         engine,
@@ -193,7 +201,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         clock=lambda: NOW,
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert hits == 19 * 16
     assert pearsonr(scores, truth).statistic > 0.85
     assert await verified(engine, campaign) == replay.Verification(hits, 20, 0, [])

@@ -26,7 +26,7 @@ from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.laws import ONLINE_LAWS
 from tests.analysis.answers import answers
-from tests.annotation.hits.campaigns import running, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
 from tests.conftest import http_client
 from tests.designs.recovery import assert_order_recovered, run_campaign_with_crowd
 
@@ -186,7 +186,9 @@ def test_only_ratios_have_a_geometric_mean():
 
 
 async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
-    campaign = await running(engine, items=3, design="magnitude", design_settings={"reference": "<walk>"})
+    campaign = await create_running_campaign(
+        engine, items=3, design="magnitude", design_settings={"reference": "<walk>"}
+    )
     async with http_client(app) as browser:
         address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=v"
         page = (await browser.get(address)).text
@@ -197,11 +199,11 @@ async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
         kept = dict(re.findall(r'name="(score-\d+)".*?value="([^"]*)"', reply.text, re.DOTALL))
         assert kept == {first: "150", second: "0", third: "a lot"}
         assert "What is entered for item 3 is not a number." in reply.text
-        assert await values(engine, "SELECT values FROM responses") == []
+        assert await fetch_rows(engine, "SELECT values FROM responses") == []
         again = hidden | {first: "150", second: "0.5", third: "1e3"}
         for _ in range(2):
             await browser.post(address, data=again)
-    assert await values(engine, "SELECT values FROM responses") == [([150.0, 0.5, 1000.0],)]
+    assert await fetch_rows(engine, "SELECT values FROM responses") == [([150.0, 0.5, 1000.0],)]
 
 
 def test_an_answer_of_a_program_is_checked_like_a_form():

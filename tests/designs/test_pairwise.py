@@ -20,7 +20,16 @@ from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.unsaved import unsaved
 
@@ -96,7 +105,7 @@ def test_the_form_of_settings_asks_whether_ties_are_allowed():
 
 
 async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
-    campaign = await running(app.state.database, items=4, judgments_per_item=2, design="pairwise")
+    campaign = await create_running_campaign(app.state.database, items=4, judgments_per_item=2, design="pairwise")
     started = await client.post(f"/link/{campaign.link_key}", follow_redirects=True)
     fields = {"token": hidden(started.text, "token"), "hit": hidden(started.text, "hit")}
     left = started.text.partition('data-side="')[2].partition('"')[0]
@@ -106,7 +115,7 @@ async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
     assert "1 set done" in answered.text
     again = await client.post(started.url.path, data=fields | {"preferred": "tie"})
     assert "had been stored already" in again.text
-    ((items, places),) = await values(app.state.database, "SELECT items, values FROM responses")
+    ((items, places),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")
     assert (left, places) == ("00", [1.0, 2.0])  # what stood on the left comes first
     for page in ("", f"?item=v{items[0]}", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
@@ -149,7 +158,7 @@ async def test_programs_answer_with_places_and_exports_have_them(app, program): 
 
 @pytest.mark.parametrize("law", LAWS)
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
-    campaign = await running(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
+    campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
     rng = np.random.default_rng(5)
     hits = await simulate(
         engine,
@@ -162,7 +171,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         clock=lambda: NOW,
     )
     truth = np.random.default_rng(5).random(20)  # what the crowd drew first
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert hits > 150
     assert pearsonr(scores, truth).statistic > 0.9
     async with open_snapshot(engine) as connection:
@@ -171,27 +180,27 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
 
 
 async def test_the_side_on_which_an_item_stands_is_left_to_chance(engine):
-    campaign = await running(engine, items=2, judgments_per_item=40, design="pairwise")
-    who = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=2, judgments_per_item=40, design="pairwise")
+    who = await create_annotator(engine, campaign)
     left = []
     for _ in range(40):
-        hit = await hit_of(engine, who)
+        hit = await lease_hit(engine, who)
         left.append(hit.items[0])
-        await submit(engine, who, hit, scores=[1.0, 2.0])
+        await submit_scores(engine, who, hit, scores=[1.0, 2.0])
     assert 8 < left.count(0) < 32
 
 
 async def test_a_single_item_that_is_left_is_not_asked_alone(engine):
-    campaign = await running(engine, items=3, judgments_per_item=1, design="pairwise")
-    who = await annotator(engine, campaign)
-    await submit(engine, who, await hit_of(engine, who), scores=[1.0, 2.0])
-    assert (await next_hit(engine, who)).reason == "all_done"
+    campaign = await create_running_campaign(engine, items=3, judgments_per_item=1, design="pairwise")
+    who = await create_annotator(engine, campaign)
+    await submit_scores(engine, who, await lease_hit(engine, who), scores=[1.0, 2.0])
+    assert (await find_next_hit(engine, who)).reason == "all_done"
 
 
 async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_compared(engine):
-    campaign = await running(engine, items=1, launched=False, design="pairwise")
+    campaign = await create_running_campaign(engine, items=1, launched=False, design="pairwise")
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
             await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == "too_few_items"
-    assert await value(engine, "SELECT status FROM campaigns") == "draft"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"

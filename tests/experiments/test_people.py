@@ -31,7 +31,16 @@ from app.settings import Settings
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 
 
 @pytest.fixture
@@ -53,7 +62,7 @@ async def create_running_experiment(engine, *, launch=True, **wanted):
 
 
 async def with_known_key(engine):
-    await execute(engine, "UPDATE experiment_arms SET link_key = 'key'")
+    await execute_sql(engine, "UPDATE experiment_arms SET link_key = 'key'")
     return "key"
 
 
@@ -76,12 +85,12 @@ async def test_each_arm_is_a_campaign_on_the_same_items_that_asks_and_learns_in_
     made = await create_running_experiment(engine, judgments_per_item=4, judgments_per_annotator=20)
     assert [row.slug for row in made.campaigns.values()] == ["verbs-da", "verbs-ra", "verbs-easl"]
     settings = "design, update_law, rule, items_per_hit, hits_per_annotator, judgments_per_item, status"
-    assert await values(engine, f"SELECT {settings} FROM campaigns ORDER BY id") == [
+    assert await fetch_rows(engine, f"SELECT {settings} FROM campaigns ORDER BY id") == [
         ("rating", "easl", "scores", 1, 20, 4, "running"),
         ("ranking", "ra", "easl", 5, 4, 4, "running"),
         ("slider", "easl", "easl", 5, 4, 4, "running"),
     ]
-    assert await values(engine, "SELECT DISTINCT count(*) FROM items GROUP BY campaign_id") == [(10,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT count(*) FROM items GROUP BY campaign_id") == [(10,)]
 
 
 async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_verbs):
@@ -89,7 +98,7 @@ async def test_of_two_experiments_of_one_name_the_second_is_refused(engine, few_
     with pytest.raises(Conflict) as refused:
         await create_running_experiment(engine, name="VERBS")
     assert refused.value.code == "experiment_exists"
-    assert await value(engine, "SELECT count(*) FROM campaigns WHERE status = 'draft'") == len(HUMAN_ARMS)
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns WHERE status = 'draft'") == len(HUMAN_ARMS)
     with pytest.raises(Invalid):
         await create_running_experiment(engine, name=" ")
 
@@ -165,7 +174,7 @@ async def test_who_has_no_id_comes_to_any_arm_and_stays_there_by_its_link(engine
     made = await create_running_experiment(engine)
     there = Counter([(await client.get(address(made))).headers["location"] for _ in range(60)])
     assert there.keys() == {f"/link/{row.link_key}" for row in made.campaigns.values()}
-    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
     mine = next(iter(there))
     started = await client.post(mine)
     assert started.headers["location"].startswith(f"{mine}?t=")
@@ -228,7 +237,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     database_url, monkeypatch, app, engine, client
 ):
     made = await create_running_experiment(engine)
-    other = await running(engine, name="Nouns")
+    other = await create_running_campaign(engine, name="Nouns")
     path = f"/experiment/link/{made.link_key}"
     _, token = await log_in_with_role(app, client, "owner")
     reply = await client.get("/api/v1/campaigns", headers={"authorization": f"Bearer {token}"})
@@ -253,7 +262,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
 
 async def test_a_draft_says_that_it_is_an_arm_and_other_campaigns_say_nothing(engine, researcher, few_verbs):
     await create_running_experiment(engine, launch=False)
-    other = await running(engine, name="Nouns")
+    other = await create_running_campaign(engine, name="Nouns")
     assert "Arm DA of the experiment" in (await researcher.get("/admin/campaigns/verbs-da")).text
     for part in ("", "/share"):
         assert "experiment" not in (await researcher.get(f"/admin/campaigns/{other.slug}{part}")).text
@@ -280,7 +289,7 @@ async def answers_all(client, engine, made, person, rng):
         page = await client.post(there, data={"token": welcomed[1], "step": "welcome"}, follow_redirects=True)
     while found := re.search(r'name="token" value="([^"]+)".*?name="hit" value="(\d+)"', page.text, re.DOTALL):
         token, hit = found.groups()
-        items = await value(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(hit))
+        items = await fetch_value(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(hit))
         seen = np.clip(truth[items] + 0.05 * rng.standard_normal(len(items)), 0, 1)
         given = dict(zip(items, design.simulate_answer(seen.tolist()), strict=True))
         page = await client.post(there, data={"token": token, "hit": hit} | design.form_fields(given))
@@ -322,7 +331,7 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
     assert min(row["spearman"] for row in found if row["judgments"] == 2) > 0.8
     scores = parquet.read_table(tmp_path / "verbs-scores.parquet").to_pylist()
     stored = "SELECT score FROM current_posteriors p JOIN campaigns c ON c.id = p.campaign_id ORDER BY c.id, number"
-    assert [row["score"] for row in scores] == [score for (score,) in await values(engine, stored)]
+    assert [row["score"] for row in scores] == [score for (score,) in await fetch_rows(engine, stored)]
 
 
 async def campaigns_of(engine):
@@ -353,8 +362,8 @@ async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engin
 async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine, easel, few_verbs, tmp_path):
     made = await create_running_experiment(engine)
     for arm in ("EASL", "DA"):  # by the arms' own links
-        me = await annotator(engine, made.campaigns[arm])
-        await submit(engine, me, await hit_of(engine, me))
+        me = await create_annotator(engine, made.campaigns[arm])
+        await submit_scores(engine, me, await lease_hit(engine, me))
     await easel("compare", "verbs", "--out", tmp_path)
     page = (tmp_path / "verbs.md").read_text()
     assert "| 1 | 1 | 0.5 |" in page
@@ -372,14 +381,14 @@ async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, eas
     made = await create_running_experiment(engine, launch=False)
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, "verbs-easl")
-    await execute(
+    await execute_sql(
         engine, "UPDATE items SET shown = 'go' WHERE number = 9 AND campaign_id = :ra", ra=made.campaigns["RA"].id
     )
     for arm in ("verbs-da", "verbs-ra"):
         async with engine.begin() as connection:
             await lifecycle.apply_transition(connection, arm, "launch", now=NOW)
     assert "items_differ" in await easel("compare", "verbs", "--out", tmp_path, code=1)
-    await execute(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
+    await execute_sql(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
     for arm in ("DA", "RA"):
         await made_up_answers(engine, made.campaigns[arm].slug)
     await easel("compare", "verbs", "--out", tmp_path)

@@ -22,7 +22,7 @@ from app.exports.responses import RESPONSE_EXPORT_COLUMNS
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.text.spreadsheets import guard_against_formula
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, find_next_hit, lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, import_results
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
@@ -131,8 +131,8 @@ async def test_uploaded_columns_of_all_files_appear_in_order(engine):
 
 async def test_every_scored_item_is_a_row_of_the_responses(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1)
-    assignment = await annotator(engine, campaign, "secret-worker", platform="prolific")
-    hit = await hit_of(engine, assignment)
+    assignment = await create_annotator(engine, campaign, "secret-worker", platform="prolific")
+    hit = await lease_hit(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
     async with begin_transaction(engine) as connection:
@@ -179,8 +179,8 @@ async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what
 
 async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1)
-    done, _ = [await annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
-    while (work := await next_hit(engine, done)).hit is not None:
+    done, _ = [await create_annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
+    while (work := await find_next_hit(engine, done)).hit is not None:
         async with begin_transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
             await submission.submit_answer(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
@@ -207,7 +207,7 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
 
 async def test_an_assignments_id_is_guarded_since_a_visitor_may_make_it_up(engine):
     campaign = await create_launched_campaign(engine)
-    await annotator(engine, campaign)
+    await create_annotator(engine, campaign)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE assignments SET external_id = '=cmd()'"))
     assert "'=cmd()" in await written(engine, campaign.slug, "assignments")

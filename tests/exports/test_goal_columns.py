@@ -12,19 +12,27 @@ from app.exports import goal_columns
 from app.exports.goal_columns import LAW_SCORE_COLUMNS
 from app.exports.registry import open_export
 from app.goals.progress import goal_progress
-from tests.annotation.hits.campaigns import annotator, execute, hit_of, running, submit
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    lease_hit,
+    submit_scores,
+)
 
 GOAL: dict[str, Any] = {"goal_within": 5, "judgments_per_item": 20, "repeat_items": False, "items_per_hit": 5}
 
 
 async def answered(engine, **settings: Any) -> Any:
     """By six people who nearly agree: items lie at 5, 14, 23 and so on."""
-    campaign = await running(engine, items=10, **GOAL | settings)
+    campaign = await create_running_campaign(engine, items=10, **GOAL | settings)
     for person in range(6):
-        assignment = await annotator(engine, campaign, f"p{person}")
+        assignment = await create_annotator(engine, campaign, f"p{person}")
         for _ in range(2):
-            hit = await hit_of(engine, assignment)
-            await submit(engine, assignment, hit, scores=[5.0 + 9 * item + 3 * (person % 3 - 1) for item in hit.items])
+            hit = await lease_hit(engine, assignment)
+            await submit_scores(
+                engine, assignment, hit, scores=[5.0 + 9 * item + 3 * (person % 3 - 1) for item in hit.items]
+            )
     return campaign
 
 
@@ -53,10 +61,12 @@ async def test_of_a_goal_with_a_line_each_item_has_its_side_and_how_sure_that_is
 
 
 async def test_what_does_not_count_for_the_goal_has_no_side_and_what_nobody_judged_is_above_no_line(engine):
-    campaign = await running(engine, items=6, goal="threshold", cannot_be_judged=True, unjudged_people=2)
+    campaign = await create_running_campaign(
+        engine, items=6, goal="threshold", cannot_be_judged=True, unjudged_people=2
+    )
     assert [row["above_threshold"] for row in await exported(engine, campaign)] == [None] * 6
     campaign = await answered(engine, goal="best", best_items=2, cannot_be_judged=True, unjudged_people=2)
-    await execute(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 9")
+    await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 9")
     rows = await exported(engine, campaign)
     assert (rows[9]["among_best"], rows[9]["side_probability"]) == (None, None)
     assert [row["among_best"] for row in rows[:9]] == [False] * 7 + [True] * 2
@@ -84,7 +94,7 @@ async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engi
 
 
 async def test_while_plain_means_measure_the_goal_the_laws_scores_are_empty(engine):
-    campaign = await running(engine, items=5, goal="intervals", update_law="easl-aware")
+    campaign = await create_running_campaign(engine, items=5, goal="intervals", update_law="easl-aware")
     assert [[row[name] for name in LAW_SCORE_COLUMNS] for row in await exported(engine, campaign)] == [[None] * 4] * 5
 
 

@@ -12,7 +12,14 @@ from app.designs.answer import Answer
 from app.designs.remarks import Remark
 from app.exports.responses import REMARK_TEXT_COLUMNS
 from app.quality import decisions
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, value
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_value,
+    lease_hit,
+)
 
 BROKEN, RUDE = REASONS = ["It is broken", "=It is <rude>"]
 SAID = {
@@ -29,13 +36,13 @@ def engine(app):
 
 async def asking(engine, **settings):
     chosen: dict[str, Any] = {"comment_on": "both", "flag_on": "both", "flag_reasons": REASONS, "items_per_hit": 3}
-    return await running(engine, **chosen | {"items": 3, "judgments_per_item": 90} | settings)
+    return await create_running_campaign(engine, **chosen | {"items": 3, "judgments_per_item": 90} | settings)
 
 
 async def say(engine, campaign, name, remarks):
     """Somebody answers items 0 to 2 and says something; the number of their answer, their assignment and HIT."""
-    me = await annotator(engine, campaign, name)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign, name)
+    hit = await lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), remarks=remarks, source="page")
         told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
@@ -124,9 +131,9 @@ async def test_exports_have_it_and_no_formula(engine, researcher):
 
 
 async def test_a_campaign_that_never_asked_has_no_such_column_and_one_that_did_keeps_it(engine, researcher):
-    silent, asked = await running(engine, name="Silent"), await asking(engine)
+    silent, asked = await create_running_campaign(engine, name="Silent"), await asking(engine)
     await say(engine, asked, "ann", SAID)
-    await execute(engine, "UPDATE campaigns SET comment_on = 'none', flag_on = 'none'")
+    await execute_sql(engine, "UPDATE campaigns SET comment_on = 'none', flag_on = 'none'")
     columns = {
         campaign.slug: (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")).text.split(
             "\n"
@@ -154,9 +161,9 @@ async def test_who_is_excluded_is_marked_and_flags_nothing(engine, researcher):
     campaign = await asking(engine)
     await say(engine, campaign, "ann", SAID)
     async with engine.begin() as connection:
-        number = await value(engine, "SELECT id FROM annotators")
+        number = await fetch_value(engine, "SELECT id FROM annotators")
         await decisions.exclude_annotator(connection, campaign, number, reason="flags everything", now=NOW)
-    await execute(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
+    await execute_sql(engine, "UPDATE campaigns SET decided = (SELECT max(seq) FROM decisions)")
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert ">excluded<" in html
     assert "Flagged items" not in html

@@ -1,11 +1,11 @@
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from tests.annotation.hits.campaigns import running
+from tests.annotation.hits.campaigns import create_running_campaign
 
 
 async def test_downloads_have_connections_of_their_own(app, client, researcher):
     """However slowly downloads are read, annotators do not wait for a connection: here downloads have none at all."""
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     reading = app.state.reading_database
     app.state.reading_database = create_async_engine("postgresql+asyncpg://nobody@/none?host=/nowhere")
     for path in ("items.csv", "responses.jsonl"):

@@ -15,7 +15,16 @@ from app.exports.registry import open_export
 from app.exports.unanswered import UNANSWERED_EXPORT_COLUMNS
 from app.quality import decisions
 from app.record.revisions import revise_posteriors
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import create_launched_campaign, import_results
@@ -33,12 +42,14 @@ async def rows_of(engine, slug, what, **how):
 
 
 async def test_only_hits_without_an_answer_are_in_the_file_with_what_became_of_them(engine):
-    campaign = await running(engine, items=30)
-    people = {name: await annotator(engine, campaign, name) for name in ("answers", "leaves", "stays", "gives up")}
-    hits = {name: await hit_of(engine, who) for name, who in people.items()}
-    await submit(engine, people["answers"], hits["answers"])
-    await execute(engine, "UPDATE hits SET expires_at = :then WHERE id = :id", then=NOW, id=hits["leaves"].id)
-    await execute(engine, "UPDATE hits SET closed_at = :then WHERE id = :id", then=NOW, id=hits["gives up"].id)
+    campaign = await create_running_campaign(engine, items=30)
+    people = {
+        name: await create_annotator(engine, campaign, name) for name in ("answers", "leaves", "stays", "gives up")
+    }
+    hits = {name: await lease_hit(engine, who) for name, who in people.items()}
+    await submit_scores(engine, people["answers"], hits["answers"])
+    await execute_sql(engine, "UPDATE hits SET expires_at = :then WHERE id = :id", then=NOW, id=hits["leaves"].id)
+    await execute_sql(engine, "UPDATE hits SET closed_at = :then WHERE id = :id", then=NOW, id=hits["gives up"].id)
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert list(rows[0]) == list(UNANSWERED_EXPORT_COLUMNS)
     told = {int(row["hit"]): row["state"] for row in rows}
@@ -48,31 +59,31 @@ async def test_only_hits_without_an_answer_are_in_the_file_with_what_became_of_t
         assert [row["item"] for row in own] == [f"v{number}" for number in hits[name].items]
         assert [row["position"] for row in own] == [str(k + 1) for k in range(len(own))]
         assert {row["issued_at"] for row in own} == {NOW.isoformat()}
-    pseudonyms = dict(await values(engine, "SELECT worker_id, pseudonym FROM annotators"))
+    pseudonyms = dict(await fetch_rows(engine, "SELECT worker_id, pseudonym FROM annotators"))
     assert {row["annotator"] for row in rows if row["state"] == "open"} == {pseudonyms["stays"]}
     assert {row["expires_at"] for row in rows if row["state"] == "expired"} == {NOW.isoformat()}
 
 
 async def test_an_answer_that_was_entered_and_not_sent_is_told(engine):
-    campaign = await running(engine)
-    hit = await hit_of(engine, await annotator(engine, campaign))
-    await execute(engine, "UPDATE hits SET draft = '{}' WHERE id = :id", id=hit.id)
+    campaign = await create_running_campaign(engine)
+    hit = await lease_hit(engine, await create_annotator(engine, campaign))
+    await execute_sql(engine, "UPDATE hits SET draft = '{}' WHERE id = :id", id=hit.id)
     assert {row["entered"] for row in await rows_of(engine, campaign.slug, "unanswered")} == {"true"}
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_every_design_has_such_a_file(engine, design):
-    campaign = await running(
+    campaign = await create_running_campaign(
         engine, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}, items=12
     )
-    hit = await hit_of(engine, await annotator(engine, campaign))
+    hit = await lease_hit(engine, await create_annotator(engine, campaign))
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert [row["item"] for row in rows] == [f"v{number}" for number in hit.items]
 
 
 async def test_of_systems_it_has_the_segment_that_was_shown(engine):
     campaign = await create_campaign_of_systems(engine)
-    hit = await hit_of(engine, await annotator(engine, campaign))
+    hit = await lease_hit(engine, await create_annotator(engine, campaign))
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert len(rows) == len(hit.items)
     assert all(row["segment"] and row["shown_as"] for row in rows)
@@ -82,13 +93,13 @@ async def test_imported_hits_in_which_nothing_could_be_judged_were_answered(engi
     campaign = await create_launched_campaign(engine)
     header = "WorkerId,Input.id1,Answer.range1,Answer.na1\n"
     await import_results(engine, campaign, header + "Ann,v0,,on\n")
-    assert await value(engine, "SELECT count(*) FROM hits") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 1
     assert await rows_of(engine, campaign.slug, "unanswered") == []
 
 
 async def test_programs_and_pages_offer_it_to_those_who_may_see_people(researcher, engine):
-    campaign = await running(engine)
-    await hit_of(engine, await annotator(engine, campaign))
+    campaign = await create_running_campaign(engine)
+    await lease_hit(engine, await create_annotator(engine, campaign))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export")).text
     assert "Shown, not answered" in page
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/export/unanswered.jsonl")
@@ -100,17 +111,17 @@ async def test_programs_and_pages_offer_it_to_those_who_may_see_people(researche
 
 async def judged_by(engine, *names, **settings):
     """A campaign in which each of these people answered two HITs, and their rows' ids."""
-    campaign = await running(engine, items=30, judgments_per_item=50, **settings)
+    campaign = await create_running_campaign(engine, items=30, judgments_per_item=50, **settings)
     for name in names:
-        who = await annotator(engine, campaign, name)
+        who = await create_annotator(engine, campaign, name)
         for _ in range(2):
-            await submit(engine, who, await hit_of(engine, who))
-    return campaign, dict(await values(engine, "SELECT worker_id, id FROM annotators"))
+            await submit_scores(engine, who, await lease_hit(engine, who))
+    return campaign, dict(await fetch_rows(engine, "SELECT worker_id, id FROM annotators"))
 
 
 async def test_the_file_of_responses_says_which_are_left_out_and_why(engine):
     campaign, people = await judged_by(engine, "Ann", "Ben", "Cy")
-    single = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :id", id=people["Ben"])
+    single = await fetch_value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :id", id=people["Ben"])
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, people["Ann"], reason="=spam", now=NOW)
         await decisions.exclude_answer(connection, campaign, single, reason="a slip", now=NOW)
@@ -142,10 +153,10 @@ async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
 
 
 async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(engine):
-    campaign = await running(engine, items=30, judgments_per_item=50)
-    who = await annotator(engine, campaign, "Ann")
-    hit = await hit_of(engine, who)
-    await submit(engine, who, hit)
+    campaign = await create_running_campaign(engine, items=30, judgments_per_item=50)
+    who = await create_annotator(engine, campaign, "Ann")
+    hit = await lease_hit(engine, who)
+    await submit_scores(engine, who, hit)
     async with borrow_autocommit_driver(engine) as connection:
         last = await undo.reopen_last_answer(connection, who, now=NOW)
         await undo.replace_answer(connection, who, hit.id, last.seq, Form(last.form, source="form"), now=NOW)
@@ -166,7 +177,7 @@ async def test_imported_hits_without_a_score_say_it_too(engine):
     campaign = await create_launched_campaign(engine)
     header = "WorkerId,Input.id1,Answer.range1,Answer.na1\n"
     await import_results(engine, campaign, header + "Ann,v0,,on\nBen,v1,,on\n")
-    ann = await value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
+    ann = await fetch_value(engine, "SELECT min(id) FROM annotators WHERE worker_id = 'Ann'")
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
@@ -179,7 +190,7 @@ async def test_of_criteria_every_row_says_it(engine):
     header = "hit,annotator,item,value,criterion\n"
     lines = [f"h1,Ann,v{k},{10 * k},{one.name}\n" for one in campaign.criteria for k in range(3)]
     await import_results(engine, campaign, header + "".join(lines))
-    ann = await value(engine, "SELECT id FROM annotators")
+    ann = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
         await decisions.exclude_annotator(connection, campaign, ann, reason="spam", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)

@@ -20,7 +20,17 @@ from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import replay_is_clean
 from tests.unsaved import unsaved
 
@@ -45,47 +55,47 @@ def score_by(person: int, item: int) -> float:
 async def answered(engine, campaign, people, cache=None):
     """By each of these people, everything that they are asked."""
     for person in people:
-        assignment = await annotator(engine, campaign, f"p{person}")
-        while (hit := (await next_hit(engine, assignment, cache=cache)).hit) is not None:
-            await submit(engine, assignment, hit, scores=[score_by(person, item) for item in hit.items])
+        assignment = await create_annotator(engine, campaign, f"p{person}")
+        while (hit := (await find_next_hit(engine, assignment, cache=cache)).hit) is not None:
+            await submit_scores(engine, assignment, hit, scores=[score_by(person, item) for item in hit.items])
 
 
 async def settled_items(engine, campaign) -> set[int]:
     """Return the items that are settled after a scan."""
     await scan_goal(engine, campaign.id, now=NOW)
-    return {number for (number,) in await values(engine, SETTLED)}
+    return {number for (number,) in await fetch_rows(engine, SETTLED)}
 
 
 async def judgments(engine) -> list[int]:
-    return [count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")]
+    return [count for (count,) in await fetch_rows(engine, "SELECT judgments FROM current_posteriors ORDER BY number")]
 
 
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
 async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_judgments(engine, selection):
-    campaign = await running(engine, items=10, selection=selection, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, selection=selection, **RELEASES)
     assert await settled_items(engine, campaign) == set()
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
     await answered(engine, campaign, range(4, 9))
     assert await judgments(engine) == [4] * 8 + [8, 8]
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_another_process_learns_of_it_with_its_next_request(engine):
-    campaign, other = await running(engine, items=10, **RELEASES), PosteriorCache()
+    campaign, other = await create_running_campaign(engine, items=10, **RELEASES), PosteriorCache()
     await answered(engine, campaign, range(4), cache=other)
     await scan_goal(engine, campaign.id, now=NOW)
-    hit = await hit_of(engine, await annotator(engine, campaign, "late"), cache=other)
+    hit = await lease_hit(engine, await create_annotator(engine, campaign, "late"), cache=other)
     assert {*hit.items} == UNSURE
-    await execute(engine, "UPDATE campaigns SET threshold = 90")
+    await execute_sql(engine, "UPDATE campaigns SET threshold = 90")
     assert 0 not in await settled_items(engine, campaign)
-    later = await hit_of(engine, await annotator(engine, campaign, "later"), cache=other)
+    later = await lease_hit(engine, await create_annotator(engine, campaign, "later"), cache=other)
     assert {*later.items} - UNSURE
 
 
 async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_about_again(engine):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign)
     async with engine.begin() as connection:
@@ -100,66 +110,66 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
 
 
 async def test_a_hit_with_a_settled_item_can_still_be_answered(engine):
-    campaign = await running(engine, items=10, **RELEASES)
-    late = await annotator(engine, campaign, "late")
-    hit = await hit_of(engine, late)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
+    late = await create_annotator(engine, campaign, "late")
+    hit = await lease_hit(engine, late)
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     assert settled & {*hit.items}
-    assert (await submit(engine, late, hit, scores=[score_by(5, item) for item in hit.items])).seq
+    assert (await submit_scores(engine, late, hit, scores=[score_by(5, item) for item in hit.items])).seq
     assert await settled_items(engine, campaign) == settled
 
 
 @pytest.mark.parametrize("chosen", ["goal = 'none'", "when_reached = 'tell'", "goal = 'intervals', goal_width = 1"])
 async def test_items_of_another_goal_are_asked_about_again(engine, chosen):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign)
-    await execute(engine, f"UPDATE campaigns SET {chosen}")
+    await execute_sql(engine, f"UPDATE campaigns SET {chosen}")
     assert await settled_items(engine, campaign) == set()
 
 
 async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
-    campaign = await running(engine, items=8, **RELEASES)
+    campaign = await create_running_campaign(engine, items=8, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign) == {*range(8)}
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
 
 
 @pytest.mark.parametrize("chosen", ["goal = 'none'", "goal_percent = 99"])
 async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, chosen):
-    campaign = await running(engine, items=8, **RELEASES)
+    campaign = await create_running_campaign(engine, items=8, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign)
-    await execute(engine, f"UPDATE campaigns SET {chosen}")
+    await execute_sql(engine, f"UPDATE campaigns SET {chosen}")
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
-    assert await values(engine, SETTLED) == []
+    assert await fetch_rows(engine, SETTLED) == []
     await answered(engine, campaign, [4])
     assert await judgments(engine) == [5] * 8
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_no_more(engine):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await execute(engine, "UPDATE campaigns SET goal = 'none'")
+    await execute_sql(engine, "UPDATE campaigns SET goal = 'none'")
     late = release.SettledChange(np.array([0]), np.array([True]))
     assert not await release.store_settled_change(engine, campaign, late)
     await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
-    assert await values(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
+    assert await fetch_rows(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
 
 async def test_of_several_looks_at_once_one_releases(engine):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(3)))
-    assert await value(engine, "SELECT releases FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT releases FROM campaigns") == 1
     assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
 
 
 async def test_a_look_of_before_another_release_changes_nothing(engine):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
@@ -168,7 +178,7 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
 
 
 async def test_what_is_settled_is_told(engine, researcher):
-    campaign = await running(engine, items=10, **RELEASES)
+    campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     await scan_goal(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

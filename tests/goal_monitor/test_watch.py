@@ -19,7 +19,15 @@ from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, submit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 from tests.unsaved import unsaved
 
 GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "judgments_per_item": 40}
@@ -28,11 +36,11 @@ GOAL: dict[str, Any] = {"goal": "best", "best_items": 2, "goal_within": 10, "jud
 async def answered(engine, campaign, people, scores_of=lambda item: [95.0, 90.0][item] if item < 2 else 10.0 + item):
     """HITs of so many people, who nearly agree: the first two items are the best."""
     for person in range(people):
-        assignment = await annotator(engine, campaign, f"p{person}")
+        assignment = await create_annotator(engine, campaign, f"p{person}")
         for _ in range(2):
-            hit = await hit_of(engine, assignment)
+            hit = await lease_hit(engine, assignment)
             noise = 3 * (person % 3 - 1)
-            await submit(engine, assignment, hit, scores=[min(100.0, scores_of(i) + noise) for i in hit.items])
+            await submit_scores(engine, assignment, hit, scores=[min(100.0, scores_of(i) + noise) for i in hit.items])
 
 
 async def status_of(engine, campaign):
@@ -47,7 +55,7 @@ async def alerts(engine):
 
 @pytest.mark.parametrize(("wish", "status"), [("tell", "running"), ("pause", "paused"), ("finish", "finished")])
 async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, wish, status):
-    campaign = await running(engine, items=10, when_reached=wish, **GOAL)
+    campaign = await create_running_campaign(engine, items=10, when_reached=wish, **GOAL)
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
     await answered(engine, campaign, 6)
@@ -62,7 +70,7 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
 
 
 async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine):
-    campaign = await running(engine, items=10, when_reached="pause", **GOAL)
+    campaign = await create_running_campaign(engine, items=10, when_reached="pause", **GOAL)
     await answered(engine, campaign, 6)
     last = await scan_goal(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
@@ -77,7 +85,7 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
 
 
 async def test_of_many_looks_at_once_one_acts(engine):
-    campaign = await running(engine, items=10, when_reached="finish", **GOAL)
+    campaign = await create_running_campaign(engine, items=10, when_reached="finish", **GOAL)
     await answered(engine, campaign, 6)
     await asyncio.gather(*(scan_goal(engine, campaign.id, now=NOW) for _ in range(4)))
     assert [row.kind for row in await alerts(engine)] == ["goal"]
@@ -87,14 +95,14 @@ async def test_of_many_looks_at_once_one_acts(engine):
 
 
 async def test_a_goal_is_far_while_nobody_agrees(engine):
-    campaign = await running(engine, items=10, when_reached="finish", **(GOAL | {"goal_within": 0}))
+    campaign = await create_running_campaign(engine, items=10, when_reached="finish", **(GOAL | {"goal_within": 0}))
     await answered(engine, campaign, 6, scores_of=lambda item: 50.0 + 7 * (item % 2))
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
 
 async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
-    campaign = await running(engine, items=10, when_reached="finish", **GOAL)
+    campaign = await create_running_campaign(engine, items=10, when_reached="finish", **GOAL)
     await answered(engine, campaign, 6)
     async with engine.begin() as connection:
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
@@ -106,28 +114,30 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
 
 
 async def test_a_hit_that_is_open_when_the_goal_is_reached_can_still_be_answered(engine):
-    campaign = await running(engine, items=10, when_reached="pause", **GOAL)
-    late = await annotator(engine, campaign, "late")
-    hit = await hit_of(engine, late)
+    campaign = await create_running_campaign(engine, items=10, when_reached="pause", **GOAL)
+    late = await create_annotator(engine, campaign, "late")
+    hit = await lease_hit(engine, late)
     await answered(engine, campaign, 6)
     await scan_goal(engine, campaign.id, now=NOW)
-    assert (await submit(engine, late, hit)).seq
-    assert (await next_hit(engine, late)).hit is None
+    assert (await submit_scores(engine, late, hit)).seq
+    assert (await find_next_hit(engine, late)).hit is None
 
 
 async def test_where_items_have_left_and_all_others_are_best_ones_the_lowest_is_to_be_settled(engine):
-    campaign = await running(engine, items=5, when_reached="finish", **GOAL)
-    await execute(engine, "UPDATE campaigns SET best_items = 10")
-    people = [await annotator(engine, campaign, f"p{k}") for k in range(6)]
+    campaign = await create_running_campaign(engine, items=5, when_reached="finish", **GOAL)
+    await execute_sql(engine, "UPDATE campaigns SET best_items = 10")
+    people = [await create_annotator(engine, campaign, f"p{k}") for k in range(6)]
     for person in people[:2]:
-        hit = await hit_of(engine, person)
-        await submit(engine, person, hit, scores=[{4: 20.0, 3: 22.0}.get(item, 80.0 + item) for item in hit.items])
+        hit = await lease_hit(engine, person)
+        await submit_scores(
+            engine, person, hit, scores=[{4: 20.0, 3: 22.0}.get(item, 80.0 + item) for item in hit.items]
+        )
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
 
 
 async def test_the_page_says_how_near_the_goal_is(engine, researcher):
-    campaign = await running(engine, items=10, **GOAL)
+    campaign = await create_running_campaign(engine, items=10, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "We know the best 2 items with 95 % probability, up to differences of 10 points. Now it is 0 %." in page
     await answered(engine, campaign, 6)
@@ -139,18 +149,18 @@ async def test_the_page_says_how_near_the_goal_is(engine, researcher):
 @pytest.mark.parametrize("people", [1, 4])
 async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answers(engine, researcher, people):
     """A second judgment of an item by the same annotator tells nothing of how others would judge it."""
-    campaign = await running(engine, items=5, **GOAL)
+    campaign = await create_running_campaign(engine, items=5, **GOAL)
     for person in range(people):
-        assignment = await annotator(engine, campaign, f"p{person}")
+        assignment = await create_annotator(engine, campaign, f"p{person}")
         for _ in range(4 // people):
-            await submit(engine, assignment, await hit_of(engine, assignment))
+            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert ("More annotators would bring the goal closer" in page) is (people == 1)
 
 
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
-    campaign = await running(engine, items=10, **GOAL)
-    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    campaign = await create_running_campaign(engine, items=10, **GOAL)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'finished'")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Goal not reached: We know the best 2 items" in page
 
@@ -158,7 +168,7 @@ async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, resea
 @pytest.mark.parametrize(("when_reached", "share"), [("tell", 18), ("release", 0)])
 async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_it_was(engine, when_reached, share):
     few = GOAL | {"goal": "threshold", "judgments_per_item": 2, "goal_within": 0, "when_reached": when_reached}
-    campaign = await running(engine, items=10, **few)
+    campaign = await create_running_campaign(engine, items=10, **few)
     await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
     for last in (None, await scan_goal(engine, campaign.id, now=NOW)):
         await scan_goal(engine, campaign.id, now=NOW, last=last)
@@ -174,17 +184,17 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
 
 async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engine):
     """Two answers that complete it at once do not see each other, so neither ends it."""
-    campaign = await running(engine, items=10, **GOAL)
-    me = await annotator(engine, campaign)
-    await execute(engine, "UPDATE posteriors SET judgments = 40")
-    work = await next_hit(engine, me)
+    campaign = await create_running_campaign(engine, items=10, **GOAL)
+    me = await create_annotator(engine, campaign)
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 40")
+    work = await find_next_hit(engine, me)
     assert (work.reason, work.should_check_goal) == ("all_done", True)
     await scan_goal(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
 async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert(engine):
-    campaign = await running(engine, items=10, **GOAL)
+    campaign = await create_running_campaign(engine, items=10, **GOAL)
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
     await scan_goal(engine, campaign.id, now=NOW)
@@ -193,16 +203,16 @@ async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert
 
 async def test_a_campaign_that_ends_as_its_last_items_settle_but_for_one_says_so(engine):
     settles = GOAL | {"goal": "threshold", "goal_within": 0, "when_reached": "release"}
-    campaign = await running(engine, items=10, **settles)
+    campaign = await create_running_campaign(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
-    await execute(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
+    await execute_sql(engine, "UPDATE posteriors SET judgments = 40 WHERE subject = 0")
     await scan_goal(engine, campaign.id, now=NOW)
     assert [row.kind for row in await alerts(engine)] == ["finished", "missed"]
 
 
 async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine):
     settles = GOAL | {"goal": "threshold", "goal_within": 0, "when_reached": "release", "judgments_per_item": 6}
-    campaign = await running(engine, items=10, **settles)
+    campaign = await create_running_campaign(engine, items=10, **settles)
     await answered(engine, campaign, 6, scores_of=lambda item: 90.0 if item else 50.0)
     assert (await status_of(engine, campaign)).status == "finished"
     await scan_goal(engine, campaign.id, now=NOW)
@@ -214,9 +224,9 @@ async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine
 
 async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
     with pytest.raises(Conflict, match="the best 5 of 5 items are all of them") as refused:
-        await running(engine, items=5, **(GOAL | {"best_items": 5}))
+        await create_running_campaign(engine, items=5, **(GOAL | {"best_items": 5}))
     assert refused.value.code == "all_are_best"
-    campaign = await running(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
+    campaign = await create_running_campaign(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
     async with engine.begin() as connection:
         with pytest.raises(Conflict, match="the best 7 of 5 items"):
             await lifecycle.edit_settings(
@@ -226,7 +236,9 @@ async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
 
 @pytest.mark.parametrize("wish", ["tell", "pause", "finish"])
 async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
-    campaign = await running(engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish}))
+    campaign = await create_running_campaign(
+        engine, items=10, **(GOAL | {"judgments_per_item": 6, "when_reached": wish})
+    )
     await answered(engine, campaign, 6)
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached == stored_goal_text(campaign)
@@ -246,7 +258,7 @@ def test_how_near_a_goal_is_is_rounded_down_until_it_is_reached(subtests):
 
 
 async def test_without_a_goal_nothing_is_read(engine):
-    campaign = await running(engine, items=10)
+    campaign = await create_running_campaign(engine, items=10)
     seen = await scan_goal(engine, campaign.id, now=NOW)
     assert seen is not None
     assert seen.evidence_read is None
@@ -273,7 +285,7 @@ def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal
 
 @pytest.mark.parametrize("goal", ["best", "threshold", "order", "intervals", "halves"])
 async def test_every_goal_is_reached_once_annotators_who_nearly_agree_have_answered(engine, goal):
-    campaign = await running(engine, items=10, when_reached="tell", **(GOAL | {"goal": goal}))
+    campaign = await create_running_campaign(engine, items=10, when_reached="tell", **(GOAL | {"goal": goal}))
     await scan_goal(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).goal_reached is None
     await answered(engine, campaign, 6)

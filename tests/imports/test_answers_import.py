@@ -38,7 +38,15 @@ from app.exports.responses import (
 from app.imports import responses_import
 from app.record.revisions import revise_posteriors
 from app.text.table_formats import ExportFormat
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_items, import_results, replay_is_clean
 from tests.toys import register
 from tests.toys.smiley import Smiley
@@ -67,14 +75,14 @@ async def refused(engine, campaign, content, name="answers.csv"):
 
 
 async def nothing_stored(engine):
-    return [await value(engine, f"SELECT count(*) FROM {table}") for table in TABLES] == [0] * len(TABLES)
+    return [await fetch_value(engine, f"SELECT count(*) FROM {table}") for table in TABLES] == [0] * len(TABLES)
 
 
 async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_response(engine):
     campaign = await create_launched_campaign(engine)
     imported = await import_results(engine, campaign, TWO)
     assert (imported.responses, imported.items, imported.known, imported.without_worker) == (2, 3, 0, 0)
-    assert await values(
+    assert await fetch_rows(
         engine,
         "SELECT r.items, r.values, r.source, r.received_at, h.items, h.closed_at, s.external_id, a.platform, "
         "a.worker_id FROM responses r JOIN hits h ON h.id = r.hit_id JOIN assignments s ON s.id = h.assignment_id "
@@ -83,7 +91,7 @@ async def test_a_hit_of_several_rows_is_an_assignment_a_closed_hit_and_a_respons
         ([0, 1], [70, 30], "import", NOW, [0, 1], NOW, "h1", "elsewhere", "Ann"),
         ([3, 0], [0, 100], "import", NOW, [3, 0], NOW, "h1", "elsewhere", "Ben"),
     ]
-    assert await values(
+    assert await fetch_rows(
         engine, "SELECT number, state, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
     ) == [(0, [2.7, 1.3], 2), (1, [1.3, 1.7], 1), (3, [1.0, 2.0], 1)]
     assert await replay_is_clean(engine, campaign.slug)
@@ -99,11 +107,13 @@ async def test_rows_of_a_hit_may_stand_apart_and_in_any_order_if_they_have_posit
         "1;70;v0;Ann;h1;2026-01-02T05:04:06+02:00;2026-01-02\n2;6;v0;Ann;h2;;\n",
     )
     moments = [datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)]
-    assert await values(engine, "SELECT items, values, received_at FROM responses ORDER BY seq") == [
+    assert await fetch_rows(engine, "SELECT items, values, received_at FROM responses ORDER BY seq") == [
         ([0, 1], [70, 30], moments[0]),
         ([2, 0], [5, 6], moments[1]),
     ]
-    assert await value(engine, "SELECT issued_at FROM hits ORDER BY id LIMIT 1") == datetime(2026, 1, 2, tzinfo=UTC)
+    assert await fetch_value(engine, "SELECT issued_at FROM hits ORDER BY id LIMIT 1") == datetime(
+        2026, 1, 2, tzinfo=UTC
+    )
 
 
 async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
@@ -113,7 +123,7 @@ async def test_json_lines_have_a_row_an_item_or_an_object_a_hit(engine):
         {"hit": 2, "annotator": "Ann", "item": "v2", "value": 5, "position": None},
     ]
     await import_results(engine, campaign, "\n".join(map(json.dumps, rows)), "answers.jsonl")
-    assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
+    assert await fetch_rows(engine, "SELECT items, values FROM responses ORDER BY seq") == [
         ([0, 1], [70, 30.5]),
         ([2], [5]),
     ]
@@ -192,7 +202,7 @@ async def test_a_second_import_counts_nothing_twice(engine):
     assert (problem.code, problem.details["line"]) == ("assignment_known", 2)
     grown = await import_results(engine, campaign, TWO + "h2,Ann,v0,7\nh2,Ann,v1,3\n")
     assert (grown.responses, grown.known) == (1, 2)
-    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 6
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 6
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -201,7 +211,7 @@ async def test_several_annotators_may_have_answered_the_same_hit_and_each_is_kno
     await import_results(engine, campaign, TWO)
     imported = await import_results(engine, campaign, TWO.replace("Ben", "Cas"))
     assert (imported.responses, imported.known) == (1, 1)
-    assert await value(engine, "SELECT count(*) FROM annotators") == 3
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 3
 
 
 @pytest.mark.parametrize("other", ["h1,Ben,v3,0\nh1,Ben,v0,99\n", "h1,Ben,v0,100\nh1,Ben,v3,0\n", "h1,Ben,v3,0\n"])
@@ -213,7 +223,7 @@ async def test_a_hit_that_is_there_with_another_answer_is_refused_with_its_line(
     ) as problem:
         await import_results(engine, campaign, HEADER + "h7,Ann,v0,1\n" + other)
     assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
-    assert await value(engine, "SELECT count(*) FROM responses") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
 
 
 async def test_whoever_comes_from_elsewhere_under_the_same_id_is_somebody_else(engine):
@@ -221,7 +231,7 @@ async def test_whoever_comes_from_elsewhere_under_the_same_id_is_somebody_else(e
     mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,70,30\n"
     await import_results(engine, campaign, mturk)
     assert (await import_results(engine, campaign, TWO)).known == 0
-    assert await values(engine, "SELECT platform, worker_id FROM annotators ORDER BY platform, worker_id") == [
+    assert await fetch_rows(engine, "SELECT platform, worker_id FROM annotators ORDER BY platform, worker_id") == [
         ("elsewhere", "Ann"),
         ("elsewhere", "Ben"),
         ("mturk", "Ann"),
@@ -241,10 +251,10 @@ async def answered(engine: AsyncEngine, **settings: Any) -> Any:
     """A campaign in which three people worked, and one of Mechanical Turk who could not judge an item."""
     campaign = await create_launched_campaign(engine, judgments_per_item=9, items_per_hit=3, **settings)
     rng = random.Random(7)
-    people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    people = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
     for turn in range(9):
-        hit = await hit_of(engine, people[turn % 3])
-        await submit(engine, people[turn % 3], hit, scores=[float(rng.randrange(101)) for _ in hit.items])
+        hit = await lease_hit(engine, people[turn % 3])
+        await submit_scores(engine, people[turn % 3], hit, scores=[float(rng.randrange(101)) for _ in hit.items])
     marked = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
     await import_results(engine, campaign, marked + "A1,W1,v0,v1,70,50,,on\nA2,W1,v2,v3,,50,on,on\n")
     return campaign
@@ -258,7 +268,7 @@ async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_
     exported = await text_of(engine, campaign.slug, "responses", format_)
     imported = await import_results(engine, copy, exported, f"responses.{format_}")
     assert (imported.responses, imported.not_applicable, imported.without_score) == (10, 3, 1)
-    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
     assert await replay_is_clean(engine, copy.slug)
     again = await refused(engine, copy, exported, f"responses.{format_}")
     assert again.code == "assignment_known"
@@ -276,9 +286,9 @@ async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, format_):
     campaign, copy = await create_launched_campaign(engine), await create_launched_campaign(engine, name="Copy")
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    told = await submit(engine, me, hit, scores=[1.0] * len(hit.items))
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    told = await submit_scores(engine, me, hit, scores=[1.0] * len(hit.items))
     async with borrow_autocommit_driver(engine) as connection:
         for score in (50.0, 90.0):
             sent = Answer(dict.fromkeys(hit.items, score))
@@ -287,7 +297,7 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
-    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
     assert await replay_is_clean(engine, copy.slug)
     for known in (campaign, copy):
         assert (await refused(engine, known, exported, f"responses.{format_}")).code == "assignment_known"
@@ -297,12 +307,12 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
 async def test_an_export_with_comments_flags_and_reasons_is_read(engine, format_):
     settings: dict[str, Any] = {"items_per_hit": 3, "cannot_be_judged": True, "comment_on": "HIT", "flag_on": "both"}
     campaign, copy = [await create_launched_campaign(engine, name=name, **settings) for name in ("First", "Second")]
-    me = await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me), scores=[10.0, 20.0, 30.0])
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0, 20.0, 30.0])
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert "hit_comment" in exported
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
-    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
 
 
 def test_every_column_of_an_export_is_known():
@@ -368,7 +378,7 @@ MOODS: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in
 async def test_a_class_is_named_by_its_label_or_its_number(engine):
     campaign = await create_launched_campaign(engine, **MOODS)
     await import_results(engine, campaign, HEADER + "h,Ann,v0,happy\nh,Ann,v1,so so\nh,Ann,v2,0\nh,Ann,v3,2.0\n")
-    assert await value(engine, "SELECT values FROM responses") == [2, 1, 0, 2]
+    assert await fetch_value(engine, "SELECT values FROM responses") == [2, 1, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -384,12 +394,12 @@ async def test_what_is_no_class_is_refused_with_the_labels(engine, cell, code):
 async def test_where_labels_are_numbers_themselves_only_labels_name_classes(engine):
     campaign = await create_launched_campaign(engine, **MOODS, design_settings={"names": ["1", "2", "3"]})
     await import_results(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,3\n")
-    assert await value(engine, "SELECT values FROM responses") == [0, 2]
+    assert await fetch_value(engine, "SELECT values FROM responses") == [0, 2]
     assert (await refused(engine, campaign, HEADER + "g,Ann,v0,0\ng,Ann,v1,1\n")).code == "class_unknown"
     exported = await text_of(engine, campaign.slug, "responses")
     copy = await create_launched_campaign(engine, name="Copy", **MOODS, design_settings={"names": ["1", "2", "3"]})
     await import_results(engine, copy, exported)
-    assert await value(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1") == [0, 2]
+    assert await fetch_value(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1") == [0, 2]
 
 
 @pytest.mark.parametrize(("label", "moods"), [("happy", True), ("so so", False)])
@@ -443,11 +453,11 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
     campaign, copy = [await create_launched_campaign(engine, name=title, **settings) for title in ("One", "Copy")]
     rng = random.Random(3)
     for turn in range(9):
-        who = await annotator(engine, campaign, f"a{turn % 3}")
-        hit = await hit_of(engine, who)
-        await submit(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
+        who = await create_annotator(engine, campaign, f"a{turn % 3}")
+        hit = await lease_hit(engine, who)
+        await submit_scores(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
-    assert await values(engine, POSTERIORS, id=copy.id) == await values(engine, POSTERIORS, id=campaign.id)
+    assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
     assert await replay_is_clean(engine, copy.slug)
 
 
@@ -535,7 +545,7 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
     twice = opened_and_saved(opened_and_saved("".join([piece async for piece in sent.chunks])))
     assert (await import_results(engine, twin, twice)).responses == len(EXCEL_IDS)
     own = "SELECT items, values FROM responses WHERE campaign_id = :id ORDER BY seq"
-    assert await values(engine, own, id=twin.id) == await values(engine, own, id=campaign.id)
+    assert await fetch_rows(engine, own, id=twin.id) == await fetch_rows(engine, own, id=campaign.id)
 
 
 async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(engine):
@@ -546,19 +556,19 @@ async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(en
     again = await create_draft(engine, name="Again")
     await import_items(engine, again, content, shown="text")
     own = "SELECT external_id, shown, fields ->> 'code' FROM items WHERE campaign_id = :id ORDER BY number"
-    assert await values(engine, own, id=again.id) == await values(engine, own, id=campaign.id)
+    assert await fetch_rows(engine, own, id=again.id) == await fetch_rows(engine, own, id=campaign.id)
 
 
 async def test_apostrophes_of_other_tables_of_items_stay(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n'001,'007\n")
-    assert await values(engine, "SELECT external_id, shown FROM items") == [("'001", "'007")]
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items") == [("'001", "'007")]
 
 
 async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(engine):
     campaign = await create_launched_campaign(engine, "id,text\n001,a\n'007,b\n007,c\n")
     await import_results(engine, campaign, HEADER + "h1,Ann,'001,70\nh1,Ann,'007,30\n")
-    assert await values(engine, "SELECT items FROM responses") == [([0, 1],)]
+    assert await fetch_rows(engine, "SELECT items FROM responses") == [([0, 1],)]
     refusal = await refused(engine, campaign, HEADER + "h2,Ann,'001,70\nh2,Ann,001,30\n")
     assert (refusal.code, refusal.details["line"]) == ("item_repeated", 2)
 
@@ -566,7 +576,7 @@ async def test_ids_from_a_spreadsheet_export_name_items_in_a_table_of_ones_own(e
 async def test_a_result_file_of_points_is_refused_where_no_points_are_given(engine, subtests):
     for design in [name for name, one in DESIGNS.items() if one.value_kind != "points"]:
         with subtests.test(design=design):
-            campaign = await running(
+            campaign = await create_running_campaign(
                 engine, items=4, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}
             )
             mturk = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nh1,Ann,v0,v1,2,1\n"

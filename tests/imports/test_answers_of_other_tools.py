@@ -16,7 +16,7 @@ from app.designs.slider import Slider
 from app.errors import Refusal
 from app.imports import responses_import
 from app.imports.answer_options import AnswerFileOptions
-from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
 
@@ -45,7 +45,7 @@ async def imported(engine, campaign, content, name="answers.csv", **options):
 async def refused(engine, campaign, content, name="answers.csv", **options):
     with pytest.raises(Refusal) as problem:
         await imported(engine, campaign, content, name, **options)
-    assert await value(engine, "SELECT count(*) FROM hits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
     return problem.value
 
 
@@ -80,8 +80,8 @@ async def test_a_result_file_of_any_template_is_refused_with_a_proposal_of_its_c
 async def test_with_its_columns_named_it_is_imported_items_found_by_their_text(engine):
     campaign = await create_launched_campaign(engine, ITEMS, **SCALE)
     done = await imported(engine, campaign, GENERIC, item_column="Input.text", value_column="Answer.rating")
-    assert await values(engine, STORED) == [("mturk", "W0", ["s2"], [3.0]), ("mturk", "W1", ["s3"], [1.0])]
-    assert (await values(engine, RECEIVED))[0] == (datetime(2018, 4, 10, 19, 5, 5, tzinfo=UTC),)
+    assert await fetch_rows(engine, STORED) == [("mturk", "W0", ["s2"], [3.0]), ("mturk", "W1", ["s3"], [1.0])]
+    assert (await fetch_rows(engine, RECEIVED))[0] == (datetime(2018, 4, 10, 19, 5, 5, tzinfo=UTC),)
     assert (done.responses, done.by_text) == (2, 2)
     told = responses_import.response_receipt_sentences(done)
     assert "Items found by their text: 2." in told
@@ -108,7 +108,7 @@ async def test_numbered_columns_of_any_name_are_one_hit_of_several_items(engine)
     proposal = (await refused(engine, campaign, content)).details["proposal"]
     assert (proposal["item_column"], proposal["value_column"]) == ("Input.doc*", "Answer.q*")
     await imported(engine, campaign, content, **proposal)
-    assert await values(engine, STORED) == [
+    assert await fetch_rows(engine, STORED) == [
         ("mturk", "W1", ["s1", "s3"], [20.0, 80.0]),
         ("mturk", "W2", ["s2"], [35.0]),
     ]
@@ -119,7 +119,7 @@ async def test_answers_of_crowd_elements_are_read_like_columns(engine):
     answers = json.dumps([{"range1": 20, "range2": 80}]).replace('"', '""')
     content = MTURK + f'Input.id1,Input.id2,Answer.taskAnswers\nH1,AS1,W1,Submitted,{TIMES}s1,s2,"{answers}"\n'
     await imported(engine, campaign, content)
-    assert await values(engine, STORED) == [("mturk", "W1", ["s1", "s2"], [20.0, 80.0])]
+    assert await fetch_rows(engine, STORED) == [("mturk", "W1", ["s1", "s2"], [20.0, 80.0])]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_a_choice_among_crowd_elements_is_its_label(engine, answer):
     answers = json.dumps([answer]).replace('"', '""')
     content = MTURK + f'Input.id,Answer.taskAnswers\nH1,AS1,W1,Submitted,{TIMES}s1,"{answers}"\n'
     await imported(engine, campaign, content, item_column="Input.id", value_column="Answer.mood")
-    assert await values(engine, STORED) == [("mturk", "W1", ["s1"], [1.0])]
+    assert await fetch_rows(engine, STORED) == [("mturk", "W1", ["s1"], [1.0])]
 
 
 async def test_a_group_of_radio_buttons_in_columns_is_one_answer(engine):
@@ -140,7 +140,7 @@ async def test_a_group_of_radio_buttons_in_columns_is_one_answer(engine):
         MTURK + "Input.id,Answer.r.1,Answer.r.2,Answer.r.3\n" + f"H1,AS1,W1,Submitted,{TIMES}s1,false,true,false\n"
     )
     await imported(engine, campaign, content, item_column="Input.id", value_column="Answer.r")
-    assert await values(engine, STORED) == [("mturk", "W1", ["s1"], [1.0])]
+    assert await fetch_rows(engine, STORED) == [("mturk", "W1", ["s1"], [1.0])]
 
 
 EASL = MTURK + "Input.id1,Input.id2,Answer.range1,Answer.range2\n"
@@ -209,7 +209,7 @@ async def test_an_export_of_label_studio_has_an_answer_for_each_annotation(engin
     refusal = await refused(engine, campaign, content, "export.json")
     assert refusal.details["proposal"]["annotator_column"] == "annotator"
     done = await imported(engine, campaign, content, "export.json", item_column="text", value_column="quality")
-    assert await values(engine, STORED) == [
+    assert await fetch_rows(engine, STORED) == [
         ("elsewhere", "3", ["s2"], [3.0]),
         ("elsewhere", "b@lab.org", ["s2"], [1.0]),
     ]
@@ -238,14 +238,17 @@ async def test_choices_of_prodigy_are_read_by_label_or_number(engine, column, la
     refusal = await refused(engine, campaign, content, "a.jsonl")
     assert refusal.details["proposal"]["value_column"] == "accept_text"
     done = await imported(engine, campaign, content, "a.jsonl", item_column="text", value_column=column)
-    assert await values(engine, STORED) == [("elsewhere", "anna", ["s2"], [1.0]), ("elsewhere", "anna", ["s1"], [0.0])]
-    assert await values(engine, RECEIVED) == [(datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),)] * 2
+    assert await fetch_rows(engine, STORED) == [
+        ("elsewhere", "anna", ["s2"], [1.0]),
+        ("elsewhere", "anna", ["s1"], [0.0]),
+    ]
+    assert await fetch_rows(engine, RECEIVED) == [(datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),)] * 2
     assert done.rejected == 1
 
 
 async def test_scores_of_appraise_without_a_header_are_read_by_system_and_segment(engine):
     campaign = await create_campaign_of_systems(engine)
-    ((system, segment),) = await values(
+    ((system, segment),) = await fetch_rows(
         engine, "SELECT i.external_id, s.external_id FROM items i, segments s WHERE i.number = 0 AND s.number = 0"
     )
     rows = [("TGT", 78), ("BAD", 12)]
@@ -256,9 +259,9 @@ async def test_scores_of_appraise_without_a_header_are_read_by_system_and_segmen
     done = await imported(
         engine, campaign, content, item_column="system", value_column="score", segment_column="segment"
     )
-    assert await values(engine, STORED) == [("elsewhere", "ann01", [system], [78.0])]
+    assert await fetch_rows(engine, STORED) == [("elsewhere", "ann01", [system], [78.0])]
     assert done.rejected == 1
-    assert (await values(engine, RECEIVED))[0][0].year == 2023
+    assert (await fetch_rows(engine, RECEIVED))[0][0].year == 2023
 
 
 async def test_any_table_is_read_by_the_columns_that_are_named(engine):
@@ -267,7 +270,7 @@ async def test_any_table_is_read_by_the_columns_that_are_named(engine):
     refusal = await refused(engine, campaign, content)
     assert "lacks a likely one for item, value" in refusal.message
     await imported(engine, campaign, content, item_column="Satz", value_column="Punkte")
-    assert await values(engine, STORED) == [
+    assert await fetch_rows(engine, STORED) == [
         ("elsewhere", "Ann", ["s1"], [35.5]),
         ("elsewhere", "Ben", ["s1"], [80.0]),
         ("elsewhere", "Ann", ["s2"], [70.0]),
@@ -309,7 +312,7 @@ async def test_names_of_columns_may_have_other_capitals(engine, header):
 async def test_capitals_of_mechanical_turks_columns_may_differ(engine):
     campaign = await create_launched_campaign(engine, ITEMS)
     await imported(engine, campaign, EASL.lower() + "H1,AS1,W1,Submitted,,,s1,s2,20,80\n")
-    assert await values(engine, STORED) == [("mturk", "W1", ["s1", "s2"], [20.0, 80.0])]
+    assert await fetch_rows(engine, STORED) == [("mturk", "W1", ["s1", "s2"], [20.0, 80.0])]
 
 
 # Numbers
@@ -329,7 +332,7 @@ async def test_numbers_are_read_as_the_whole_column_is_written(engine, cells, re
     campaign = await create_launched_campaign(engine, ITEMS)
     content = HEADER.replace(",", ";") + f"h1;Ann;s1;{cells[0]}\nh1;Ann;s2;{cells[1]}\n"
     done = await imported(engine, campaign, content)
-    assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s2"], read)]
+    assert await fetch_rows(engine, STORED) == [("elsewhere", "Ann", ["s1", "s2"], read)]
     assert (done.decimal_comma, done.percent) == (comma, sum("%" in cell for cell in cells))
     assert ("Numbers were read with decimal commas." in responses_import.response_receipt_sentences(done)) == comma
 
@@ -341,14 +344,14 @@ async def test_a_comma_that_can_be_either_is_asked_about(engine):
     assert (refusal.code, refusal.details["line"]) == ("decimal_unclear", 2)
     assert "option decimal" in refusal.message
     await imported(engine, campaign, content, decimal="comma")
-    assert (await values(engine, STORED))[0][3] == pytest.approx([1.25, 80])
+    assert (await fetch_rows(engine, STORED))[0][3] == pytest.approx([1.25, 80])
 
 
 async def test_thousands_are_read_where_it_is_said(engine):
     campaign = await create_launched_campaign(engine, ITEMS, design="magnitude")
     content = HEADER.replace(",", ";") + "h1;Ann;s1;1,250\nh1;Ann;s2;80.5\n"
     await imported(engine, campaign, content, decimal="point")
-    assert (await values(engine, STORED))[0][3] == pytest.approx([1250, 80.5])
+    assert (await fetch_rows(engine, STORED))[0][3] == pytest.approx([1250, 80.5])
 
 
 async def test_commas_and_points_in_one_column_are_refused(engine):
@@ -361,7 +364,7 @@ async def test_commas_and_points_in_one_column_are_refused(engine):
 async def test_rows_without_a_value_are_left_out_and_told(engine, cell):
     campaign = await create_launched_campaign(engine, ITEMS)
     done = await imported(engine, campaign, HEADER + f"h1,Ann,s1,35\nh1,Ann,s2,{cell}\nh1,Ann,s3,80\n")
-    assert await values(engine, STORED) == [("elsewhere", "Ann", ["s1", "s3"], [35.0, 80.0])]
+    assert await fetch_rows(engine, STORED) == [("elsewhere", "Ann", ["s1", "s3"], [35.0, 80.0])]
     assert done.missing == 1
     assert "Values left out because their cells are empty or say NA: 1." in responses_import.response_receipt_sentences(
         done
@@ -372,7 +375,7 @@ async def test_a_label_that_says_na_is_a_label(engine):
     labels = {"design": "categories", "design_settings": {"labels": ["yes", "NA"]}}
     campaign = await create_launched_campaign(engine, ITEMS, **labels)
     assert (await imported(engine, campaign, HEADER + "h1,Ann,s1,NA\n")).missing == 0
-    assert (await values(engine, STORED))[0][3] == [1.0]
+    assert (await fetch_rows(engine, STORED))[0][3] == [1.0]
 
 
 # Times
@@ -383,7 +386,7 @@ async def received(engine, cells, **options):
     header = "hit;annotator;item;value;submitted_at\n"
     content = header + "".join(f"h{k};Ann;s1;50;{cell}\n" for k, cell in enumerate(cells))
     done = await imported(engine, campaign, content, **options)
-    return done, [row[0].astimezone(UTC) for row in await values(engine, RECEIVED)]
+    return done, [row[0].astimezone(UTC) for row in await fetch_rows(engine, RECEIVED)]
 
 
 @pytest.mark.parametrize(

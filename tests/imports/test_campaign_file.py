@@ -24,7 +24,7 @@ from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
 from app.imports import campaign_file_io
 from app.imports.campaign_zip import ItemTable, SentCampaign
-from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ROOT = Path(__file__).parents[2]
@@ -254,7 +254,7 @@ async def filed(engine, campaign, *, with_items=True):
 async def content(engine, campaign):
     """The settings of a campaign and its items."""
     of_it = f"WHERE campaign_id = {campaign.id} ORDER BY number"
-    rows = await values(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
+    rows = await fetch_rows(engine, f"SELECT external_id, shown, fields, prior FROM items {of_it}")
     return lifecycle.settings_of_campaign(campaign).model_dump(exclude={"name"}), rows
 
 
@@ -263,8 +263,8 @@ async def test_the_study_with_everything_of_the_docs_can_be_launched_as_it_stand
     study = page.partition("## A complete study")[2].partition("```yaml\n")[2].partition("```")[0]
     campaign = await apply_action(engine, await created(engine, study))
     assert (campaign.status, campaign.has_checks, campaign.checks_percent) == ("running", True, 20)
-    assert await value(engine, "SELECT count(*) FROM check_items") == 2
-    assert await value(engine, "SELECT count(*) FROM items") == 6
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM items") == 6
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -320,7 +320,7 @@ async def test_checks_are_in_the_file_as_rows_of_the_items(engine, settings, che
     await import_items(engine, first, "id,text,check,expected,tolerance\na,x,,,\nb,y,,,\n" + checks)
     made = await created(engine, await filed(engine, first))
     of = "SELECT number, external_id, kind, shown, expected FROM check_items WHERE campaign_id = :id ORDER BY number"
-    assert await values(engine, of, id=made.id) == await values(engine, of, id=first.id) != []
+    assert await fetch_rows(engine, of, id=made.id) == await fetch_rows(engine, of, id=first.id) != []
     assert await content(engine, made) == await content(engine, first)
 
 
@@ -328,7 +328,7 @@ async def test_a_file_may_have_checks_alone(engine):
     first = await create_draft(engine)
     await import_items(engine, first, "id,text,check,expected\ng,x,gold,80\n")
     made = await created(engine, await filed(engine, first))
-    assert await values(engine, "SELECT shown FROM check_items WHERE campaign_id = :id", id=made.id) == [("x",)]
+    assert await fetch_rows(engine, "SELECT shown FROM check_items WHERE campaign_id = :id", id=made.id) == [("x",)]
 
 
 async def test_a_file_without_items_has_the_settings_alone(engine):
@@ -363,7 +363,7 @@ async def test_items_that_are_wrong_leave_no_campaign_behind(engine, items, code
         await created(engine, f"{START}items:\n{items}")
     assert refusal.value.code == code
     assert words in refusal.value.message
-    assert await values(engine, "SELECT 1 FROM campaigns") == []
+    assert await fetch_rows(engine, "SELECT 1 FROM campaigns") == []
 
 
 async def test_items_come_from_a_table(engine, tmp_path):

@@ -13,7 +13,7 @@ from app.cli.commands import easel
 from app.errors import Refusal
 from app.imports import campaign_file_io, campaign_zip
 from app.settings import Settings
-from tests.annotation.hits.campaigns import NOW, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.imports.test_output_media import FILES, SPOKEN
 from tests.media.files import SVG, packed, png, table, wav, zipped
@@ -55,7 +55,7 @@ async def filed(engine, campaign, *, with_items=True):
 
 async def stored_contents(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
-    rows = [await values(engine, statement, campaign=campaign.id) for statement in STORED]
+    rows = [await fetch_rows(engine, statement, campaign=campaign.id) for statement in STORED]
     return lifecycle.settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
 
 
@@ -115,7 +115,7 @@ async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engin
 async def test_a_zip_of_a_folder_will_do(engine):
     folder = {f"photos/{path}": data for path, data in WHOLE.items()} | {"photos/": b"", "__MACOSX/photos/._c": b"x"}
     made = await created(engine, zipped(folder))
-    assert await values(engine, "SELECT name FROM media ORDER BY 1") == [("a.png",), ("below/b.png",)]
+    assert await fetch_rows(engine, "SELECT name FROM media ORDER BY 1") == [("a.png",), ("below/b.png",)]
     assert made.content == "image"
 
 
@@ -123,7 +123,7 @@ async def test_the_table_that_the_file_names_may_be_in_the_zip(engine):
     file = START + b"items: {file: tables/items.csv, shown: photo}\n"
     rows = b"id,photo\n1,a.png\n2,below/b.png\n"
     await created(engine, zipped(MEDIA | {"campaign.yaml": file, "tables/items.csv": rows}))
-    assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("a.png",), ("below/b.png",)]
+    assert await fetch_rows(engine, "SELECT shown FROM items ORDER BY number") == [("a.png",), ("below/b.png",)]
 
 
 # How it is refused
@@ -132,7 +132,7 @@ async def test_the_table_that_the_file_names_may_be_in_the_zip(engine):
 async def refused(engine, content, **limits):
     with pytest.raises(Refusal) as problem:
         await created(engine, content, **limits)
-    assert await values(engine, "SELECT 1 FROM campaigns") == []
+    assert await fetch_rows(engine, "SELECT 1 FROM campaigns") == []
     assert "Nothing was" in problem.value.message or "nothing was" in problem.value.message
     return problem.value
 

@@ -14,7 +14,7 @@ from app.imports import items, mark_checks
 from app.imports.import_preview import ChosenColumns, preview_uploaded_file
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import VERBS, create_draft, create_launched_campaign, import_file, import_results
 
 PRIORS = "id,text,alpha,beta\n1,a,2,3\n2,b,4,5\n"
@@ -51,7 +51,7 @@ async def test_the_export_of_a_study_gives_items_without_its_scores(engine):
     done = await import_file(engine, second, exported)
     assert (done.imported, done.with_prior) == (6, 0)
     assert any("“alpha” and “beta” could be" in note and "--priors" in note for note in done.notes)
-    assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 
 
 async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_the_launch(engine):
@@ -87,7 +87,7 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     async with engine.begin() as connection:
         await mark_checks.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
         await mark_checks.turn_check_into_item(connection, campaign.slug, "1")
-    assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 
 
 # Other columns with a meaning
@@ -102,8 +102,8 @@ async def test_checks_are_told_and_can_be_declined(engine):
     plain = await import_file(engine, campaign, CHECKED, ignored=frozenset({"check"}), replace=True)
     assert (plain.imported, plain.checks) == (3, 0)
     assert any(note.startswith("“check” and “expected”: not used") for note in plain.notes)
-    assert await value(engine, "SELECT count(*) FROM check_items") == 0
-    assert await value(engine, "SELECT fields ->> 'check' FROM items WHERE external_id = 'g'") == "gold"
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
+    assert await fetch_value(engine, "SELECT fields ->> 'check' FROM items WHERE external_id = 'g'") == "gold"
 
 
 def test_the_preview_counts_checks_as_long_as_they_are_taken():
@@ -117,16 +117,16 @@ async def test_a_table_of_systems_is_told_and_what_stands_above_outputs_can_be_d
     done = await import_file(engine, campaign, SYSTEMS)
     assert any("“system”, “segment” and “output”: outputs of systems" in note for note in done.notes)
     assert any(note.startswith("“source”: the source of the segment") for note in done.notes)
-    assert await value(engine, "SELECT source FROM segments") == "s"
+    assert await fetch_value(engine, "SELECT source FROM segments") == "s"
     await import_file(engine, campaign, SYSTEMS, ignored=frozenset({"source"}), replace=True)
-    assert await value(engine, "SELECT source FROM segments") is None
+    assert await fetch_value(engine, "SELECT source FROM segments") is None
 
 
 async def test_a_table_of_systems_can_be_items_instead(engine):
     campaign = await create_draft(engine)
     done = await import_file(engine, campaign, SYSTEMS, identifier=None, shown="output", ignored=frozenset({"system"}))
     assert done.imported == 2
-    assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("a",), ("b",)]
+    assert await fetch_rows(engine, "SELECT shown FROM items ORDER BY number") == [("a",), ("b",)]
     assert not described(SYSTEMS, ignored=frozenset({"system"})).is_outputs_table
 
 
@@ -138,7 +138,7 @@ async def test_columns_are_found_whatever_their_capitals(engine, header):
     campaign = await create_draft(engine)
     done = await import_file(engine, campaign, f"{header}\n1,a\n", shown="text")
     assert done.imported == 1
-    assert await values(engine, "SELECT external_id, shown FROM items") == [("1", "a")]
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items") == [("1", "a")]
     names = [name.strip() for name in header.split(",")]
     assert f"Items are named by the column “{names[0]}”, and annotators see the column “{names[1]}”." in done.notes
 
@@ -150,7 +150,7 @@ async def test_two_columns_that_differ_in_capitals_alone_are_not_mixed_up(engine
     assert problem.code == "column_unknown"
     assert "differ from it only in capital letters: Text, TEXT" in problem.message
     await import_file(engine, campaign, content, shown="TEXT")
-    assert await value(engine, "SELECT shown FROM items") == "b"
+    assert await fetch_value(engine, "SELECT shown FROM items") == "b"
 
 
 async def test_columns_with_a_meaning_are_found_whatever_their_capitals_and_told(engine):
@@ -169,7 +169,7 @@ async def test_the_source_of_the_settings_is_found_whatever_its_capitals(engine)
     done = await import_file(engine, campaign, "id,text,Source\n1,a,s\n")
     assert "The column “Source” is used as “source”." in done.notes
     assert "“source”: the source above the items, as the settings say." in done.notes
-    assert await value(engine, "SELECT fields ->> 'source' FROM items") == "s"
+    assert await fetch_value(engine, "SELECT fields ->> 'source' FROM items") == "s"
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -177,7 +177,7 @@ async def test_names_with_accents_are_found_in_either_form(engine, form):
 
     campaign = await create_draft(engine)
     await import_file(engine, campaign, normalize(form, "id,größe\n1,a\n"), shown=normalize("NFC", "größe"))
-    assert await value(engine, "SELECT shown FROM items") == "a"
+    assert await fetch_value(engine, "SELECT shown FROM items") == "a"
 
 
 # Ids
@@ -186,7 +186,7 @@ async def test_names_with_accents_are_found_in_either_form(engine, form):
 async def test_rows_are_numbered_where_no_column_is_asked_for(engine):
     campaign = await create_draft(engine)
     done = await import_file(engine, campaign, "content\nfirst\nsecond\n", identifier=None)
-    assert await values(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
         ("1", "first"),
         ("2", "second"),
     ]
@@ -202,7 +202,7 @@ async def test_a_table_without_ids_is_refused_with_the_way_to_number_its_rows(en
 async def test_the_index_of_pandas_can_be_the_id_and_is_not_shown(engine):
     campaign = await create_draft(engine)
     await import_file(engine, campaign, ",content\n0,first\n1,second\n", identifier="index")
-    assert await values(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
         ("0", "first"),
         ("1", "second"),
     ]

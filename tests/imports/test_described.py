@@ -11,7 +11,7 @@ from app.imports.columns import ColumnMapping
 from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, preview_uploaded_file
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import create_draft, import_items
 
 
@@ -97,10 +97,10 @@ async def test_rows_without_ids_are_numbered_on_from_those_that_are_there(engine
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "text\na\nb\n", identifier=None)
     await import_items(engine, campaign, "text\nc\n", identifier=None)
-    assert await value(engine, "SELECT string_agg(external_id, ',' ORDER BY number) FROM items") == "1,2,3"
+    assert await fetch_value(engine, "SELECT string_agg(external_id, ',' ORDER BY number) FROM items") == "1,2,3"
 
 
 async def test_the_id_can_be_another_column(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "verb,gloss\nrun,move\n", identifier="verb", shown="gloss")
-    assert await values(engine, "SELECT external_id, shown FROM items") == [("run", "move")]
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items") == [("run", "move")]

@@ -13,7 +13,7 @@ from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from app.imports import items
 from app.imports.demo import find_or_create_demo_campaign
-from tests.annotation.hits.campaigns import NOW, execute, running, value, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
@@ -23,10 +23,10 @@ COUNT = "SELECT count(*) FROM items"
 
 async def refused(engine, campaign, content, **how):
     """The code and the line of an import that is refused, after which the database is as it was."""
-    before = await values(engine, "SELECT * FROM items ORDER BY number")
+    before = await fetch_rows(engine, "SELECT * FROM items ORDER BY number")
     with pytest.raises(Refusal) as problem:
         await import_items(engine, campaign, content, **how)
-    assert await values(engine, "SELECT number FROM items ORDER BY number") == [row[1:2] for row in before]
+    assert await fetch_rows(engine, "SELECT number FROM items ORDER BY number") == [row[1:2] for row in before]
     return problem.value.code, problem.value.details.get("line")
 
 
@@ -34,7 +34,7 @@ async def test_items_are_numbered_in_file_order_and_keep_their_columns(engine):
     campaign = await create_draft(engine)
     count = await import_items(engine, campaign, 'id,zipf,text\nb,3.5," abide "\na,,"größer, 1\n2"\n')
     assert count == 2
-    assert await values(
+    assert await fetch_rows(
         engine, "SELECT number, external_id, shown, fields::text, prior FROM items ORDER BY number"
     ) == [
         (0, "b", " abide ", '{"id": "b", "zipf": "3.5", "text": " abide "}', None),
@@ -61,7 +61,7 @@ async def test_a_text_is_kept_exactly_as_it_was_uploaded(engine):
     await import_items(engine, campaign, "".join(json.dumps(row) + "\n" for row in rows), "a.jsonl")
     table = "".join(f'{name} in CSV,"{text}"\n' for name, text in EXACT.items())
     await import_items(engine, campaign, "id,text\n" + table)
-    stored = dict(await values(engine, "SELECT external_id, shown FROM items"))
+    stored = dict(await fetch_rows(engine, "SELECT external_id, shown FROM items"))
     assert stored == EXACT | {f"{name} in CSV": text for name, text in EXACT.items()}
 
 
@@ -108,13 +108,13 @@ async def test_values_within_columns_become_items_and_a_path_that_no_row_has_is_
         await import_items(engine, campaign, table, "a.jsonl", shown="messages[1].content")
     assert (problem.value.code, problem.value.details["line"]) == ("shown_empty", 1)
     await import_items(engine, campaign, table, "a.jsonl", shown="messages[0].content")
-    assert await values(engine, "SELECT shown FROM items ORDER BY number") == [("  What is 0?",), ("  What is 1?",)]
+    assert await fetch_rows(engine, "SELECT shown FROM items ORDER BY number") == [("  What is 0?",), ("  What is 1?",)]
 
 
 async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, '{"id": 7, "text": "a"}\n{"id": 8, "text": "b", "n": 1.5}\n', "a.jsonl")
-    assert await values(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT external_id, shown, fields::text FROM items ORDER BY number") == [
         ("7", "a", '{"id": 7, "text": "a"}'),
         ("8", "b", '{"id": 8, "text": "b", "n": 1.5}'),
     ]
@@ -123,20 +123,20 @@ async def test_json_lines_may_have_numbers_as_ids_and_differing_columns(engine):
 async def test_the_shown_text_can_be_made_by_a_template(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,p,h\n1,rain,wet\n", template="{p} → {h}")
-    assert await value(engine, "SELECT shown FROM items") == "rain → wet"
+    assert await fetch_value(engine, "SELECT shown FROM items") == "rain → wet"
 
 
 async def test_a_second_file_is_added_and_replace_begins_anew(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     await import_items(engine, campaign, "id,text\n3,c\n")
-    assert await values(engine, "SELECT number, external_id FROM items ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT number, external_id FROM items ORDER BY number") == [
         (0, "1"),
         (1, "2"),
         (2, "3"),
     ]
     await import_items(engine, campaign, "id,text\n3,x\n1,y\n", replace=True)
-    assert await values(engine, "SELECT number, external_id, shown FROM items ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT number, external_id, shown FROM items ORDER BY number") == [
         (0, "3", "x"),
         (1, "1", "y"),
     ]
@@ -168,7 +168,7 @@ async def test_one_wrong_row_and_nothing_is_imported(engine, subtests):
                 priors = "alpha" in content or "mu" in content
                 assert await refused(engine, campaign, content, replace=replace, priors=priors) == expected
                 items = "SELECT string_agg(external_id, ',') FROM items WHERE campaign_id = :campaign"
-                assert await value(engine, items, campaign=campaign.id) == "old"
+                assert await fetch_value(engine, items, campaign=campaign.id) == "old"
 
 
 async def test_an_id_the_campaign_has_already_is_refused_unless_it_is_replaced(engine):
@@ -186,7 +186,7 @@ async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
     with pytest.raises(Invalid):
         await import_items(engine, campaign, content, replace=True, progress=reported.append)
     assert reported == [items.ITEMS_PER_COPY]
-    assert await value(engine, "SELECT external_id FROM items") == "old"
+    assert await fetch_value(engine, "SELECT external_id FROM items") == "old"
 
 
 async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
@@ -196,7 +196,7 @@ async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
     with pytest.raises(TooLarge) as problem:
         await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     assert problem.value.code == "too_many_items"
-    assert await value(engine, COUNT) == 6
+    assert await fetch_value(engine, COUNT) == 6
 
 
 async def test_only_a_draft_takes_items(engine):
@@ -204,7 +204,7 @@ async def test_only_a_draft_takes_items(engine):
     with pytest.raises(Conflict) as problem:
         await import_items(engine, campaign, "id,text\nnew,n\n", replace=True)
     assert problem.value.code == "not_a_draft"
-    assert await value(engine, COUNT) == 6
+    assert await fetch_value(engine, COUNT) == 6
 
 
 async def test_a_campaign_that_does_not_exist_is_not_found(engine):
@@ -221,7 +221,7 @@ async def test_a_launch_during_an_import_waits_for_its_items(engine):
         await asyncio.sleep(0.2)
         assert not launch.done()
     await launch
-    assert await value(engine, "SELECT count(*) FROM posteriors") == 6
+    assert await fetch_value(engine, "SELECT count(*) FROM posteriors") == 6
 
 
 async def test_two_imports_of_one_file_at_once_are_one_import_and_one_refusal(engine):
@@ -236,7 +236,7 @@ async def test_a_long_file_is_reported_on_the_way(engine):
     reported: list[int] = []
     assert await import_items(engine, campaign, content, progress=reported.append) == 20_000
     assert reported == list(range(5_000, 20_001, 5_000))
-    assert await value(engine, COUNT) == 20_000
+    assert await fetch_value(engine, COUNT) == 20_000
 
 
 # The EASL program's files
@@ -245,7 +245,7 @@ async def test_a_long_file_is_reported_on_the_way(engine):
 async def test_the_easl_programs_items_need_no_choice(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,sent\n1,obama is a legend\n2,cruz is correct\n")
-    assert await value(engine, "SELECT string_agg(shown, '; ' ORDER BY number) FROM items") == (
+    assert await fetch_value(engine, "SELECT string_agg(shown, '; ' ORDER BY number) FROM items") == (
         "obama is a legend; cruz is correct"
     )
 
@@ -256,7 +256,7 @@ async def test_the_easl_programs_posteriors_become_priors(engine, names, law):
     content = f"id,sent,alpha,beta,{names}\n1,a,1,1,0.5,0.0833\n2,b,2.37,1.63,0.685,0.0483\n3,c,,,,\n"
     campaign = await create_launched_campaign(engine, content, priors=True, update_law=law, prior=[2.0, 3.0])
     assert campaign.status == "running"
-    assert await values(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT state, judgments FROM current_posteriors ORDER BY number") == [
         ([1.0, 1.0], 0),
         ([2.37, 1.63], 0),
         ([2.0, 3.0], 0),
@@ -272,7 +272,7 @@ async def test_a_prior_that_was_stored_and_is_not_possible_stops_the_launch(engi
         await apply_action(engine, campaign)
     assert problem.value.code == "impossible_prior"
     assert "item number 4" in problem.value.message
-    assert await value(engine, "SELECT status FROM campaigns") == "draft"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"
 
 
 async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(engine):
@@ -282,7 +282,7 @@ async def test_a_gaussian_law_takes_mu_and_sigma2_and_refuses_alpha_and_beta(eng
     assert problem.value.code == "prior_of_another_law"
     content = '{"id": 1, "text": "a", "mu": -0.25, "sigma2": 0.5}'
     await import_items(engine, campaign, content, "a.jsonl", priors=True)
-    assert await values(engine, "SELECT prior FROM items") == [([-0.25, 0.5],)]
+    assert await fetch_rows(engine, "SELECT prior FROM items") == [([-0.25, 0.5],)]
 
 
 def to_law(name):
@@ -298,7 +298,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
             await asyncio.sleep(0.05)  # while the other one waits for the row
 
     await asyncio.gather(edit(question="How rare?"), edit(low_label="common"))
-    assert await values(engine, "SELECT question, low_label FROM campaigns") == [("How rare?", "common")]
+    assert await fetch_rows(engine, "SELECT question, low_label FROM campaigns") == [("How rare?", "common")]
 
 
 async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
@@ -309,7 +309,7 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
         with pytest.raises(Conflict) as problem:
             await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
-    assert await value(engine, "SELECT update_law FROM campaigns") == "ra"
+    assert await fetch_value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
@@ -324,10 +324,10 @@ async def test_the_demo_is_made_once_and_running(engine):
     async with engine.begin() as connection:
         assert (await find_or_create_demo_campaign(connection, now=NOW)).id == campaign.id
     assert (campaign.slug, campaign.status) == ("lexical-frequency", "running")
-    assert await values(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
-    assert await value(engine, "SELECT count(*) FROM posteriors") == 150
-    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
-    fields = json.loads(await value(engine, "SELECT fields::text FROM items WHERE external_id = '4'"))
+    assert await fetch_rows(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
+    assert await fetch_value(engine, "SELECT count(*) FROM posteriors") == 150
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1
+    fields = json.loads(await fetch_value(engine, "SELECT fields::text FROM items WHERE external_id = '4'"))
     assert list(fields) == ["id", "verb", "wordfreq_zipf", "subtlex_freqcount", "oracle"]
 
 
@@ -344,8 +344,8 @@ async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine)
 
 
 async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
-    campaign = await running(engine, items=1, judgments_per_item=10_000)
-    await execute(engine, "UPDATE items SET number = 999999")
+    campaign = await create_running_campaign(engine, items=1, judgments_per_item=10_000)
+    await execute_sql(engine, "UPDATE items SET number = 999999")
     async with engine.connect() as connection:
         found = await summaries.find_campaign_with_progress(connection, campaign.slug)
     assert (found.item_count, found.judgments_wanted) == (1_000_000, 10_000_000_000)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
@@ -24,7 +24,7 @@ async def campaign(engine):
 
 
 async def items_of(engine):
-    return await values(engine, "SELECT number, external_id, prior FROM items ORDER BY number")
+    return await fetch_rows(engine, "SELECT number, external_id, prior FROM items ORDER BY number")
 
 
 async def mark(researcher, campaign, **said):
@@ -35,26 +35,26 @@ async def test_an_item_becomes_a_check_and_no_number_is_left_out(researcher, eng
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text
     assert '<option value="v1">v1: verb 1</option>' in page
     assert (await mark(researcher, campaign)).status_code == 303
-    checks = await values(engine, "SELECT number, external_id, kind, shown, expected FROM check_items")
+    checks = await fetch_rows(engine, "SELECT number, external_id, kind, shown, expected FROM check_items")
     assert checks == [(0, "v1", "gold", "verb 1", {"value": 80.0, "tolerance": 10.0})]
     assert [(row[0], row[1]) for row in await items_of(engine)] == [(0, "v0"), (1, "v2"), (2, "v3")]
-    assert await value(engine, "SELECT has_checks FROM campaigns")
+    assert await fetch_value(engine, "SELECT has_checks FROM campaigns")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items?done=marked")).text
     assert "Marked as a check" in page
     assert '<option value="v1"' not in page
 
 
 async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, engine, campaign):
-    before = await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'")
+    before = await fetch_rows(engine, "SELECT fields FROM items WHERE external_id = 'v1'")
     await mark(researcher, campaign)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert re.search(r'name="item" value="v1"><button class="quiet" aria-label="Use v1 as an item again">', page)
     reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1"})
     assert reply.status_code == 303, reply.text
     assert (await items_of(engine))[-1] == (3, "v1", [3.0, 3.0])
-    assert await values(engine, "SELECT fields FROM items WHERE external_id = 'v1'") == before
-    assert await value(engine, "SELECT count(*) FROM check_items") == 0
-    assert not await value(engine, "SELECT has_checks FROM campaigns")
+    assert await fetch_rows(engine, "SELECT fields FROM items WHERE external_id = 'v1'") == before
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
+    assert not await fetch_value(engine, "SELECT has_checks FROM campaigns")
 
 
 async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_nothing(
@@ -72,7 +72,7 @@ async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_not
             assert words in reply.text
             assert 'name="tolerance" value="10"' in reply.text
             assert len(await items_of(engine)) == 4
-            assert await value(engine, "SELECT count(*) FROM check_items") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
 
 
 async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):

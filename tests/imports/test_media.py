@@ -5,7 +5,7 @@ import pytest
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, Refusal
-from tests.annotation.hits.campaigns import NOW, execute, value, values
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import SVG, packed, png, table, wav, with_files
 
@@ -15,17 +15,17 @@ STORED = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM media), (SE
 
 async def refused(engine, campaign, content, files, **how):
     """The code, the line and the file of an import that is refused, after which the database is as it was."""
-    before = await values(engine, STORED)
+    before = await fetch_rows(engine, STORED)
     with pytest.raises(Refusal) as problem:
         await import_items(engine, campaign, content, media=packed(files) if files else None, **how)
-    assert await values(engine, STORED) == before
+    assert await fetch_rows(engine, STORED) == before
     return problem.value.code, problem.value.details.get("line"), problem.value.details.get("file")
 
 
 async def test_items_come_with_the_files_that_they_name(engine):
     campaign = await with_files(engine, TWO, content="image")
     assert campaign.status == "running"
-    assert await values(engine, "SELECT number, name, content_type, size FROM media ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT number, name, content_type, size FROM media ORDER BY number") == [
         (k, name, "image/png", len(data)) for k, (name, data) in enumerate(TWO.items())
     ]
 
@@ -60,14 +60,14 @@ async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at
     with pytest.raises(Invalid, match=r"there are no files “b.png” and “c.png” in the zip") as problem:
         await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=skipping)
     assert problem.value.code == "media_missing"
-    assert await values(engine, STORED) == [(0, 0, 0)]
+    assert await fetch_rows(engine, STORED) == [(0, 0, 0)]
 
 
 async def test_files_that_nobody_names_are_left_out_where_that_is_wished(engine):
     campaign = await create_draft(engine, content="image")
     files = {"a.png": png(), "over.png": png(), "notes.txt": b"none"}
     assert await import_items(engine, campaign, table("a.png"), media=packed(files)._replace(skip_unnamed=True)) == 1
-    assert await values(engine, "SELECT name FROM media") == [("a.png",)]
+    assert await fetch_rows(engine, "SELECT name FROM media") == [("a.png",)]
 
 
 async def test_a_zip_beside_plain_texts_is_refused(engine):
@@ -81,7 +81,7 @@ async def test_files_are_added_with_more_items_and_go_with_those_that_are_replac
     await import_items(engine, campaign, "id,text\nx,b.png\ny,a.png\n", media=packed({"b.png": png()}))
     assert await refused(engine, campaign, "id,text\nz,a.png\n", {"a.png": png()}) == ("media_twice", None, "a.png")
     await import_items(engine, campaign, table("c.png"), media=packed({"c.png": png()}), replace=True)
-    assert await values(engine, "SELECT name FROM media") == [("c.png",)]
+    assert await fetch_rows(engine, "SELECT name FROM media") == [("c.png",)]
 
 
 async def test_files_may_stand_in_markdown_and_beside_the_items(engine):
@@ -117,7 +117,7 @@ async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, s
     with pytest.raises(Refusal) as problem:
         await apply_action(engine, campaign)
     assert problem.value.code == code
-    assert await value(engine, "SELECT status FROM campaigns") == "draft"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"
 
 
 async def test_a_copy_has_files_of_its_own(engine):
@@ -129,13 +129,13 @@ async def test_a_copy_has_files_of_its_own(engine):
         "SELECT name, content_type, size, data FROM media JOIN media_pieces USING (campaign_id, number) "
         "WHERE campaign_id = :campaign ORDER BY number, place"
     )
-    first, second = [await values(engine, pieces, campaign=row.id) for row in (campaign, copy)]
+    first, second = [await fetch_rows(engine, pieces, campaign=row.id) for row in (campaign, copy)]
     assert first == second
     async with engine.begin() as connection:
         await lifecycle.delete_draft(connection, copy.slug)
-    assert await value(engine, "SELECT count(*) FROM media_pieces") == len(first)
-    await execute(engine, "DELETE FROM campaigns")
-    assert await value(engine, "SELECT count(*) FROM media_pieces") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == len(first)
+    await execute_sql(engine, "DELETE FROM campaigns")
+    assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == 0
 
 
 @pytest.mark.parametrize(

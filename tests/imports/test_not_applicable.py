@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.errors import Invalid
 from app.exports.registry import open_export
 from app.imports.responses_import import response_receipt_sentences
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
 
 COLUMNS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
@@ -26,11 +26,11 @@ async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engi
     campaign = await create_launched_campaign(engine, update_law=law)
     imported = await import_results(engine, campaign, MARKED)
     assert (imported.responses, imported.items, imported.not_applicable, imported.without_score) == (2, 2, 3, 1)
-    assert await values(engine, "SELECT items, values FROM responses ORDER BY seq") == [
+    assert await fetch_rows(engine, "SELECT items, values FROM responses ORDER BY seq") == [
         ([0], [70]),
         ([1, 0], [20, 100]),
     ]
-    assert await values(
+    assert await fetch_rows(
         engine, "SELECT number, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
     ) == [
         (0, 2),
@@ -42,7 +42,7 @@ async def test_an_item_marked_na_gets_no_score_and_the_others_of_its_hit_do(engi
 async def test_what_was_marked_is_kept_with_the_hit_also_when_all_of_it_was(engine):
     campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, MARKED)
-    assert await values(engine, "SELECT items, not_applicable, closed_at IS NOT NULL FROM hits ORDER BY id") == [
+    assert await fetch_rows(engine, "SELECT items, not_applicable, closed_at IS NOT NULL FROM hits ORDER BY id") == [
         ([0, 1], [1], True),
         ([2, 3], [2, 3], True),
         ([1, 0], None, True),
@@ -67,7 +67,7 @@ async def test_the_export_of_responses_has_a_row_without_a_score_for_it(engine):
 async def test_a_score_beside_na_need_not_be_one(engine):
     campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, COLUMNS + "A1,W1,v0,v1,70,undefined,,on\n")
-    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
 
 
 @pytest.mark.parametrize(("cell", "marked"), [("on", 1), ("true", 1), ("TRUE", 1), ("off", 0), ("false", 0), ("", 0)])
@@ -90,7 +90,7 @@ async def test_a_column_about_an_item_that_easel_does_not_understand_is_named(en
     with pytest.raises(Invalid, match=column.replace(".", r"\.")) as problem:
         await import_results(engine, campaign, content)
     assert (problem.value.code, problem.value.details["columns"]) == ("answer_column_unknown", [column])
-    assert await value(engine, "SELECT count(*) FROM hits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
 
 
 async def test_json_lines_may_name_a_box_where_it_is_ticked_and_no_column_that_is_not_understood(engine):

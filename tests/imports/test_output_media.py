@@ -8,7 +8,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
 from app.record.outputs import load_segments
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, submit, value, values
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items, replay_is_clean
 from tests.campaigns.test_routes import create
 from tests.media.files import SVG, packed, png, wav
@@ -33,8 +33,8 @@ async def of_speech(engine, **settings):
 async def alike(engine, campaign):
     """Of each output, by segment, the first system whose output is the same."""
     async with engine.connect() as connection:
-        systems = await value(engine, "SELECT count(*) FROM items WHERE campaign_id = :id", id=campaign.id)
-        segments = await value(engine, "SELECT count(*) FROM segments WHERE campaign_id = :id", id=campaign.id)
+        systems = await fetch_value(engine, "SELECT count(*) FROM items WHERE campaign_id = :id", id=campaign.id)
+        segments = await fetch_value(engine, "SELECT count(*) FROM segments WHERE campaign_id = :id", id=campaign.id)
         return (
             await load_segments(await driver_of(connection), campaign.id, segments, systems)
         ).first_with_same_output.tolist()
@@ -43,17 +43,17 @@ async def alike(engine, campaign):
 async def test_outputs_come_with_the_files_that_they_name(engine):
     campaign = await of_speech(engine)
     assert campaign.status == "running"
-    assert await values(engine, "SELECT count(*), min(content_type) FROM media") == [(9, "audio/wav")]
+    assert await fetch_rows(engine, "SELECT count(*), min(content_type) FROM media") == [(9, "audio/wav")]
 
 
 async def test_outputs_of_the_same_bytes_are_the_same_whatever_they_are_called(engine):
     campaign = await of_speech(engine)
     assert await alike(engine, campaign) == [[0, 0, 2]] * 3
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     assert len(hit.items) == 2
-    await submit(engine, me, hit)
-    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
+    await submit_scores(engine, me, hit)
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -95,7 +95,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_stored(engine, subtes
             stored = (
                 "SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM outputs) + (SELECT count(*) FROM media)"
             )
-            assert await value(engine, stored) == 0
+            assert await fetch_value(engine, stored) == 0
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine,
     with pytest.raises(Refusal) as refused:
         await apply_action(engine, campaign)
     assert refused.value.code == code
-    assert await value(engine, "SELECT count(*) FROM outputs WHERE digest IS NOT NULL") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM outputs WHERE digest IS NOT NULL") == 0
 
 
 @pytest.mark.parametrize("then", [VERBS, "system,segment,output\nape,s,a.wav\nbee,s,b.wav\n"])
@@ -121,7 +121,7 @@ async def test_files_go_with_the_outputs_that_are_replaced(engine, then):
     new = {"a.wav": wav(), "b.wav": wav()}
     content, files = (items_table(*new), new) if then == VERBS else (then, new)
     await import_items(engine, campaign, content, media=packed(files), replace=True)
-    assert await value(engine, "SELECT count(*) FROM media") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM media") == 2
 
 
 async def test_outputs_of_a_copy_are_the_same_too(engine):
@@ -168,8 +168,8 @@ async def test_recordings_are_imported_from_the_page_and_heard_by_segment(resear
 
 async def test_the_page_says_which_output_did_not_load(engine, researcher):
     campaign = await of_speech(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
         await media_report.store_media_report(connection, me, hit.id, 2, now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/items"

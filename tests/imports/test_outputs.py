@@ -6,7 +6,7 @@ from app.campaigns import campaign_file, lifecycle
 from app.errors import Conflict, Invalid, Refusal
 from app.imports import campaign_file_io
 from app.imports.campaign_zip import SentCampaign
-from tests.annotation.hits.campaigns import NOW, value, values
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
 
@@ -17,20 +17,20 @@ async def test_items_are_the_systems_and_outputs_stand_by_segment(engine):
     campaign = await create_draft(engine)
     content = HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,\nape,s2,Bye,,\n"
     assert await import_items(engine, campaign, content) == 3
-    assert await values(engine, "SELECT number, external_id, shown FROM items ORDER BY 1") == [
+    assert await fetch_rows(engine, "SELECT number, external_id, shown FROM items ORDER BY 1") == [
         (0, "ape", "ape"),
         (1, "bee", "bee"),
     ]
-    assert await values(engine, "SELECT number, external_id, source, reference FROM segments ORDER BY 1") == [
+    assert await fetch_rows(engine, "SELECT number, external_id, source, reference FROM segments ORDER BY 1") == [
         (0, "s1", "Hallo", "Hi"),
         (1, "s2", None, None),
     ]
-    assert await values(engine, "SELECT segment, item, shown FROM outputs ORDER BY 1, 2") == [
+    assert await fetch_rows(engine, "SELECT segment, item, shown FROM outputs ORDER BY 1, 2") == [
         (0, 0, "Hello"),
         (0, 1, "Hullo"),
         (1, 0, "Bye"),
     ]
-    assert await value(engine, "SELECT segment_count FROM campaigns") == 2
+    assert await fetch_value(engine, "SELECT segment_count FROM campaigns") == 2
 
 
 async def test_a_file_for_each_system_will_do(engine):
@@ -38,21 +38,21 @@ async def test_a_file_for_each_system_will_do(engine):
     for system in ("ape", "bee"):
         await import_items(engine, campaign, outputs_table((system,)))
     await apply_action(engine, campaign)
-    assert await value(engine, "SELECT count(*) FROM outputs") == 12
+    assert await fetch_value(engine, "SELECT count(*) FROM outputs") == 12
 
 
 async def test_jsonl_will_do(engine):
     campaign = await create_draft(engine)
     rows = '{"system": "ape", "segment": 7, "output": "a"}\n{"system": "bee", "segment": 7, "output": "b"}\n'
     assert await import_items(engine, campaign, rows, "outputs.jsonl") == 2
-    assert await value(engine, "SELECT external_id FROM segments") == "7"
+    assert await fetch_value(engine, "SELECT external_id FROM segments") == "7"
 
 
 async def test_a_table_with_an_id_is_one_of_items(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,system,segment,output\n1,ape,s1,Hello\n", shown="output")
-    assert await value(engine, "SELECT segment_count FROM campaigns") == 0
-    assert await value(engine, "SELECT shown FROM items") == "Hello"
+    assert await fetch_value(engine, "SELECT segment_count FROM campaigns") == 0
+    assert await fetch_value(engine, "SELECT shown FROM items") == "Hello"
 
 
 REFUSED = {
@@ -73,7 +73,7 @@ async def test_a_mistake_is_named_with_its_line_and_nothing_is_imported(engine, 
             with pytest.raises(Invalid) as refused:
                 await import_items(engine, campaign, HEADER + rows)
             assert (refused.value.code, refused.value.details["line"]) == (code, 3)
-            assert await value(engine, "SELECT count(*) FROM items") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM items") == 0
 
 
 async def test_other_columns_are_refused(engine):
@@ -162,7 +162,7 @@ async def test_a_copy_has_the_outputs(engine):
         copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
     for rows in ("SELECT segment, item, shown FROM outputs", "SELECT external_id, source, reference FROM segments"):
         here, there = [
-            await values(engine, f"{rows} WHERE campaign_id = :id ORDER BY 1, 2", id=id_)
+            await fetch_rows(engine, f"{rows} WHERE campaign_id = :id ORDER BY 1, 2", id=id_)
             for id_ in (campaign.id, copy.id)
         ]
         assert here == there
@@ -177,7 +177,8 @@ async def test_a_campaign_file_has_the_outputs(engine):
         read = campaign_file.parse_campaign_file(b"".join(campaign_file_io.stream_campaign_archive(file)), "a.yaml")
         copy = await campaign_file_io.create_campaign_of_file(connection, SentCampaign(read), now=NOW, max_mb=1)
     both = [
-        await values(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2") for id_ in (campaign.id, copy.id)
+        await fetch_rows(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2")
+        for id_ in (campaign.id, copy.id)
     ]
     assert both[0] == both[1]
     assert len(both[0]) == 3

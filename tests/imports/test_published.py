@@ -19,7 +19,7 @@ from app.inference.labels import dawid_skene
 from app.inference.preferences import transitivity
 from app.inference.systems import graded_response
 from examples import published
-from tests.annotation.hits.campaigns import value, values
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
 
 SCRIPT = Path(published.__file__)
@@ -93,7 +93,7 @@ async def test_outputs_are_in_the_order_of_their_geometric_means(engine):
     for _, _, item, score in outputs.responses:
         means.setdefault(item, []).append(float(np.log(float(score))))
     scores = dict(
-        await values(
+        await fetch_rows(
             engine,
             "SELECT i.external_id, p.score FROM current_posteriors p JOIN items i USING (campaign_id, number)",
         )
@@ -102,7 +102,7 @@ async def test_outputs_are_in_the_order_of_their_geometric_means(engine):
     assert len(three) == 300
     order = np.argsort([np.mean(means[item]) for item in three], kind="stable")
     assert np.all(np.diff([scores[three[k]] for k in order]) >= -1e-12)
-    assert await value(engine, "SELECT count(*) FROM annotators") == len({row[1] for row in outputs.responses})
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == len({row[1] for row in outputs.responses})
 
 
 def chat_judgments(path: Path, models: int = 6, workers: int = 12) -> Path:

@@ -16,7 +16,15 @@ from app.campaigns import lifecycle
 from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export
 from app.imports import imported_hits, responses_import
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import (
     apply_action,
     create_draft,
@@ -125,7 +133,7 @@ async def test_the_other_laws_take_results_too_and_replay_cleanly(engine, law):
     )
     await import_results(engine, campaign, result_file(random.Random(1), ids, 5, 12, 0))
     assert await replay_is_clean(engine, campaign.slug)
-    assert await value(engine, "SELECT count(DISTINCT state) > 1 FROM current_posteriors")
+    assert await fetch_value(engine, "SELECT count(DISTINCT state) > 1 FROM current_posteriors")
 
 
 async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine):
@@ -133,7 +141,7 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
     imported = await import_results(engine, campaign, TWO)
     assert (imported.responses, imported.items, imported.over_wanted, imported.finished) == (2, 3, 0, False)
     accepted, submitted = (datetime(2018, 4, 10, 19, minute, 5, tzinfo=UTC) for minute in (4, 5))
-    assert await values(
+    assert await fetch_rows(
         engine,
         "SELECT r.items, r.values, r.source, r.received_at, h.items, h.issued_at, h.closed_at, s.external_id,"
         " s.completed_at, a.platform, a.worker_id, length(a.pseudonym) FROM responses r JOIN hits h ON h.id = r.hit_id"
@@ -142,22 +150,25 @@ async def test_a_result_row_is_an_assignment_a_closed_hit_and_a_response(engine)
         ([0, 1], [70, 30], "import", submitted, [0, 1], accepted, submitted, "A1", submitted, "mturk", "W1", 10),
         ([3, 0], [0, 100], "import", NOW, [3, 0], accepted, NOW, "A2", NOW, "mturk", "W2", 10),
     ]
-    assert await values(
+    assert await fetch_rows(
         engine, "SELECT number, state, judgments FROM current_posteriors WHERE judgments > 0 ORDER BY number"
     ) == [
         (0, [2.7, 1.3], 2),
         (1, [1.3, 1.7], 1),
         (3, [1.0, 2.0], 1),
     ]
-    assert await value(engine, "SELECT arrival ->> 'SubmitTime' FROM assignments WHERE external_id = 'A2'") == "later"
+    assert (
+        await fetch_value(engine, "SELECT arrival ->> 'SubmitTime' FROM assignments WHERE external_id = 'A2'")
+        == "later"
+    )
 
 
 async def test_a_worker_who_is_known_keeps_their_pseudonym(engine):
     campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\n")
-    before = await value(engine, "SELECT pseudonym FROM annotators")
+    before = await fetch_value(engine, "SELECT pseudonym FROM annotators")
     await import_results(engine, campaign, HEADER + "H1,A2,W1,,,v0,v1,70,30\n")
-    assert await values(engine, "SELECT pseudonym FROM annotators") == [(before,)]
+    assert await fetch_rows(engine, "SELECT pseudonym FROM annotators") == [(before,)]
 
 
 async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
@@ -167,7 +178,7 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
     assert any(
         said.startswith("Rows without a WorkerId: 2.") for said in responses_import.response_receipt_sentences(done)
     )
-    assert await values(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
+    assert await fetch_rows(engine, "SELECT count(*), count(DISTINCT annotator_id) FROM responses") == [(2, 1)]
     with pytest.raises(Conflict) as problem:
         await import_results(engine, campaign, bare)
     assert problem.value.code == "assignment_known"
@@ -175,7 +186,7 @@ async def test_without_mturks_ids_one_annotator_stands_for_the_file(engine):
 
 async def test_minus_zero_in_a_result_is_zero(engine):
     await import_results(engine, await create_launched_campaign(engine), HEADER + "H1,A1,W1,,,v0,v1,-0,30\n")
-    assert await value(engine, "SELECT values::text FROM responses") == "{0,30}"
+    assert await fetch_value(engine, "SELECT values::text FROM responses") == "{0,30}"
 
 
 async def test_the_same_assignment_is_never_counted_twice(engine):
@@ -184,8 +195,8 @@ async def test_the_same_assignment_is_never_counted_twice(engine):
     with pytest.raises(Conflict, match="already") as problem:
         await import_results(engine, campaign, TWO)
     assert problem.value.code == "assignment_known"
-    assert await value(engine, "SELECT count(*) FROM responses") == 2
-    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 4
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 4
 
 
 async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_its_line(engine):
@@ -195,17 +206,17 @@ async def test_an_assignment_that_is_there_with_another_answer_is_refused_with_i
         with pytest.raises(Conflict, match="Line 3: the assignment A2") as problem:
             await import_results(engine, campaign, HEADER + f"H9,A9,W1,,,v0,v1,70,30\nH1,A2,W2,,,{other}\n")
         assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
-    assert await value(engine, "SELECT count(*) FROM responses") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
 
 
 @pytest.mark.parametrize("stays", ["arrived", "at work", "gave up"])
 async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_words_that_say_so(engine, stays):
     campaign = await create_launched_campaign(engine, items_per_hit=2)
-    them = await annotator(engine, campaign, "W2", "mturk", assignment="A2")
+    them = await create_annotator(engine, campaign, "W2", "mturk", assignment="A2")
     if stays != "arrived":
-        await hit_of(engine, them)
+        await lease_hit(engine, them)
     if stays == "gave up":
-        await execute(engine, "UPDATE hits SET closed_at = now()")
+        await execute_sql(engine, "UPDATE hits SET closed_at = now()")
     words = "Line 3: the assignment A2 is in “Verbs” already, without an answer"
     with pytest.raises(Conflict, match=words) as problem:
         await import_results(engine, campaign, TWO)
@@ -217,7 +228,7 @@ async def test_a_file_that_has_grown_adds_its_new_rows(engine):
     await import_results(engine, campaign, TWO)
     imported = await import_results(engine, campaign, TWO + "H9,A9,W1,,,v0,v1,70,30\n")
     assert (imported.responses, imported.known) == (1, 2)
-    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 6
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 6
 
 
 @pytest.mark.parametrize("law", ["easl", "ra", "trueskill", "easl-aware"])
@@ -235,7 +246,7 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
     await import_results(engine, whole, results)
     with pytest.raises(ZeroDivisionError):
         await import_results(engine, broken, results, progress=power_cut)
-    stored = await value(engine, "SELECT count(*) FROM responses WHERE campaign_id = :id", id=broken.id)
+    stored = await fetch_value(engine, "SELECT count(*) FROM responses WHERE campaign_id = :id", id=broken.id)
     assert 0 < stored < 120
     assert await replay_is_clean(engine, broken.slug)
     again = await import_results(engine, broken, results)
@@ -243,7 +254,7 @@ async def test_an_import_that_broke_off_goes_on_where_it_stopped_with_the_same_b
     posteriors = (
         "SELECT number, state, score, variance, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY 1"
     )
-    assert await values(engine, posteriors, id=broken.id) == await values(engine, posteriors, id=whole.id)
+    assert await fetch_rows(engine, posteriors, id=broken.id) == await fetch_rows(engine, posteriors, id=whole.id)
     assert await replay_is_clean(engine, broken.slug)
 
 
@@ -253,7 +264,7 @@ async def test_of_two_imports_of_one_file_at_once_each_row_is_stored_by_one(engi
     results = written(result_file(random.Random(5), [f"v{k}" for k in range(6)], 2, 60, 0))
     done = await asyncio.gather(*(import_results(engine, campaign, results) for _ in range(2)))
     assert sum(imported.responses for imported in done) == 60
-    assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 120
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 120
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -275,17 +286,17 @@ async def test_annotators_answer_between_the_rows_of_an_import(engine):
     """Of a file that takes several transactions, later rows come after the answer of somebody who was at work."""
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     results = result_file(random.Random(6), [f"v{k}" for k in range(6)], 2, 60, 0)
-    assignment = await annotator(engine, campaign)
-    hit = await hit_of(engine, assignment)
+    assignment = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, assignment)
     answered: list[asyncio.Task[object]] = []
 
     def at_work(_rows: int) -> None:
         if not answered:
-            answered.append(asyncio.ensure_future(submit(engine, assignment, hit)))
+            answered.append(asyncio.ensure_future(submit_scores(engine, assignment, hit)))
 
     await import_results(engine, campaign, results, progress=at_work)
     await asyncio.gather(*answered)
-    sources = [source for (source,) in await values(engine, "SELECT source FROM responses ORDER BY seq")]
+    sources = [source for (source,) in await fetch_rows(engine, "SELECT source FROM responses ORDER BY seq")]
     assert "import" in sources[: sources.index("api")]
     assert "import" in sources[sources.index("api") :]
     assert await replay_is_clean(engine, campaign.slug)
@@ -298,12 +309,12 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
     )
     parts = "SELECT state, octet_length(since) FROM states WHERE kind = 'item' ORDER BY number"
     await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 201, 0))
-    before = await values(engine, parts)
+    before = await fetch_rows(engine, parts)
     await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 1, 1))
-    assert await values(engine, parts) == [(state, since + 16) for state, since in before]
-    assignment = await annotator(engine, campaign)
-    await submit(engine, assignment, await hit_of(engine, assignment))
-    assert await values(engine, parts) == [(state, since + 32) for state, since in before]
+    assert await fetch_rows(engine, parts) == [(state, since + 16) for state, since in before]
+    assignment = await create_annotator(engine, campaign)
+    await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+    assert await fetch_rows(engine, parts) == [(state, since + 32) for state, since in before]
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -341,7 +352,7 @@ async def test_more_judgments_than_wanted_are_kept_and_said_and_the_campaign_clo
     campaign = await create_launched_campaign(engine, "id,text\nv0,a\nv1,b\n", judgments_per_item=1)
     imported = await import_results(engine, campaign, HEADER + "H1,A1,W1,,,v0,v1,70,30\nH1,A2,W2,,,v0,v1,7,3\n")
     assert (imported.over_wanted, imported.finished) == (2, True)
-    assert await values(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
+    assert await fetch_rows(engine, "SELECT status, finished_at FROM campaigns") == [("finished", NOW)]
     again = await import_results(engine, campaign, HEADER + "H1,A3,W1,,,v0,v1,70,30\n")
     assert (again.over_wanted, again.finished) == (2, False)
 
@@ -375,8 +386,8 @@ async def test_one_wrong_row_and_nothing_is_imported(engine, subtests):
                 await import_results(engine, campaign, content)
             assert (problem.value.code, problem.value.details.get("line")) == (code, line)
             for table in ("responses", "hits", "assignments", "annotators"):
-                assert await value(engine, f"SELECT count(*) FROM {table}") == 0
-            assert await value(engine, "SELECT sum(judgments) FROM posteriors") == 0
+                assert await fetch_value(engine, f"SELECT count(*) FROM {table}") == 0
+            assert await fetch_value(engine, "SELECT sum(judgments) FROM posteriors") == 0
 
 
 async def test_a_draft_takes_no_results(engine):
@@ -391,7 +402,7 @@ async def test_a_paused_campaign_takes_results_and_stays_paused(engine):
     campaign = await create_launched_campaign(engine)
     await apply_action(engine, campaign, "pause")
     await import_results(engine, campaign, TWO)
-    assert await value(engine, "SELECT status FROM campaigns") == "paused"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "paused"
 
 
 async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):

@@ -1,6 +1,6 @@
 """Pages about campaigns of systems."""
 
-from tests.annotation.hits.campaigns import annotator, hit_of, submit
+from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.campaigns.test_routes import create, error_message, upload
 
@@ -33,9 +33,9 @@ async def test_systems_are_imported_from_the_page_and_shown_by_segment(researche
 
 async def test_the_mean_of_each_system_stands_by_segment(researcher, engine):
     campaign = await create_campaign_of_systems(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit, scores=[12.0, 88.0])
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=[12.0, 88.0])
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/items?segment=s{hit.segment}")).text
     assert ">88.0</td>" in page
@@ -49,7 +49,7 @@ async def test_a_system_joins_from_the_page(researcher, engine):
     campaign = await create_campaign_of_systems(engine)
     address = f"/admin/campaigns/{campaign.slug}"
     assert "Add a system" in (await researcher.get(f"{address}/items")).text
-    await annotator(engine, campaign)
+    await create_annotator(engine, campaign)
     assert (await researcher.get(address)).status_code == 200  # so that this process follows the campaign
     done = await upload(researcher, address, outputs_table(("elk",)), shown="")
     assert done.headers["location"] == f"{address}/items?done=imported"

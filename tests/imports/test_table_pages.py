@@ -2,7 +2,7 @@
 
 import re
 
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.test_routes import create, upload
 from tests.media.files import png, zipped
 
@@ -67,7 +67,7 @@ async def test_columns_with_a_meaning_are_told_with_boxes_and_a_receipt(research
 async def test_a_form_without_boxes_takes_no_priors(researcher, engine):
     address = await create(researcher)
     await upload(researcher, address, EXPORTED, shown="text")
-    assert await values(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
     assert "their own priors" not in (await researcher.get(f"{address}/launch/confirm")).text
 
 

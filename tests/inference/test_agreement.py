@@ -428,7 +428,8 @@ def test_shared_items_are_told_in_whole_items():
     table[:5, 0] = table[:5, 1] = np.arange(5) % 3 + 1
     table[6:, 2] = table[6:, 3] = np.arange(6) % 3 + 1
     assert (
-        "half of the pairs share 5 or fewer" in score_agreement.mean_annotator_correlation(*long_form(table), rng=rng()).notes[0]
+        "half of the pairs share 5 or fewer"
+        in score_agreement.mean_annotator_correlation(*long_form(table), rng=rng()).notes[0]
     )
 
 

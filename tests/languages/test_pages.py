@@ -9,7 +9,7 @@ import pytest
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import read_catalogue
 from app.http.templating import script_translations_json
-from tests.annotation.hits.campaigns import form_fields, running
+from tests.annotation.hits.campaigns import create_running_campaign, form_fields
 
 GERMAN = {"accept-language": "de-DE,de;q=0.9,en;q=0.5"}
 SCRIPT = {"x-easel": "fetch", "accept": "application/json"}
@@ -40,7 +40,7 @@ def of_english(page):
 
 
 async def test_a_campaign_speaks_to_each_as_their_browser_asks(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     link = f"/link/{campaign.link_key}"
     german = await client.get(link, headers=GERMAN)
     assert '<html lang="de" dir="ltr">' in german.text
@@ -52,7 +52,7 @@ async def test_a_campaign_speaks_to_each_as_their_browser_asks(client, engine):
 
 
 async def test_a_campaign_with_a_language_speaks_it_to_all(client, engine):
-    campaign = await running(engine, language="de")
+    campaign = await create_running_campaign(engine, language="de")
     assert '<html lang="de"' in (await client.get(f"/link/{campaign.link_key}", headers={"accept-language": "fr"})).text
 
 
@@ -65,20 +65,20 @@ async def test_nothing_on_a_hit_is_left_in_english(client, engine, design):
         "flag_on": "both",
         "flag_reasons": ["Kaputt"],
     }
-    campaign = await running(engine, design=design, design_settings=settings, language="de", **asked)
+    campaign = await create_running_campaign(engine, design=design, design_settings=settings, language="de", **asked)
     page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
     assert 'name="hit"' in page
     assert of_english(page) == []
 
 
 async def test_numbers_of_sets_are_counted_in_the_language(client, engine):
-    campaign = await running(engine, language="de", hits_per_annotator=1500)
+    campaign = await create_running_campaign(engine, language="de", hits_per_annotator=1500)
     page = (await client.post(f"/link/{campaign.link_key}", follow_redirects=True)).text
     assert "0 von 1.500 Sets erledigt" in page
 
 
 async def test_refusals_are_translated_by_their_code_for_people_and_for_scripts(client, engine):
-    campaign = await running(engine, language="de")
+    campaign = await create_running_campaign(engine, language="de")
     link = f"/link/{campaign.link_key}"
     page = await client.get(link + "?t=broken", headers=GERMAN)
     assert page.status_code == 422
@@ -89,7 +89,7 @@ async def test_refusals_are_translated_by_their_code_for_people_and_for_scripts(
 
 
 async def test_a_refused_answer_speaks_the_language_of_the_campaign(client, engine):
-    campaign = await running(engine, language="de")
+    campaign = await create_running_campaign(engine, language="de")
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
     fields = form_fields((await client.get(address)).text)
     score = next(name for name in fields if name.startswith("score-"))
@@ -98,7 +98,7 @@ async def test_a_refused_answer_speaks_the_language_of_the_campaign(client, engi
 
 
 async def test_who_may_choose_a_language_keeps_it_while_they_begin_and_work(client, engine):
-    link = f"/link/{(await running(engine)).link_key}"
+    link = f"/link/{(await create_running_campaign(engine)).link_key}"
     page = (await client.get(f"{link}?lang=fr", headers=GERMAN)).text
     assert '<html lang="fr"' in page
     assert '<a href="?lang=ja" lang="ja" hreflang="ja">日本語</a>' in page
@@ -110,11 +110,11 @@ async def test_who_may_choose_a_language_keeps_it_while_they_begin_and_work(clie
 
 
 async def test_there_is_no_choice_where_the_campaign_has_a_language_and_none_that_is_not_spoken(client, engine):
-    link = f"/link/{(await running(engine, language='de')).link_key}"
+    link = f"/link/{(await create_running_campaign(engine, language='de')).link_key}"
     page = (await client.get(f"{link}?lang=fr")).text
     assert '<html lang="de"' in page
     assert 'class="languages' not in page
-    link = f"/link/{(await running(engine, name='Another')).link_key}"
+    link = f"/link/{(await create_running_campaign(engine, name='Another')).link_key}"
     assert '<html lang="en"' in (await client.get(f"{link}?lang=xx%22%3E")).text
 
 
@@ -127,7 +127,7 @@ def test_a_page_brings_the_words_of_its_own_scripts_alone():
 
 
 async def test_scripts_get_their_words_with_the_page_and_none_in_english(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     german = (await client.get(f"/link/{campaign.link_key}", headers=GERMAN)).text
     assert '<script type="application/json" id="words">' in german
     assert "Wird gesendet …" in german.encode().decode("unicode-escape", "ignore") or "Wird gesendet \\u2026" in german

@@ -7,7 +7,7 @@ import pytest
 from app.errors import Refusal
 from app.media.match_file_names import match_names_to_paths, respelled_names_note
 from app.media.media_zip import unpack_media_pieces
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_draft, import_file
 from tests.media.files import packed, png
 
@@ -88,7 +88,7 @@ async def test_items_with_files_in_another_spelling_are_imported_and_it_is_told(
     campaign = await create_draft(engine, content="image")
     zip_ = packed({"img/haus.PNG": png(), "img/tuer.PNG": png()})
     done = await import_file(engine, campaign, "id,text\n1,img\\haus.png\n2,img\\tuer.png\n", media=zip_)
-    assert await values(engine, "SELECT name FROM media ORDER BY name") == [("img\\haus.png",), ("img\\tuer.png",)]
+    assert await fetch_rows(engine, "SELECT name FROM media ORDER BY name") == [("img\\haus.png",), ("img\\tuer.png",)]
     assert any("“img/haus.PNG” for “img\\haus.png”" in note for note in done.notes)
 
 

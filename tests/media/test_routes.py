@@ -5,14 +5,14 @@ import re
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.media.pages import parse_byte_range
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.media.files import png, with_files
 
 LARGE = png() + bytes(range(256)) * (2 * MEDIA_PIECE_BYTES // 256)
 
 
 async def addresses(engine):
-    found = await values(engine, "SELECT name, address FROM media ORDER BY number")
+    found = await fetch_rows(engine, "SELECT name, address FROM media ORDER BY number")
     return {name: f"/media/{address.hex}" for name, address in found}
 
 
@@ -86,7 +86,7 @@ async def test_an_address_that_is_guessed_leads_nowhere(engine, client, subtests
 async def test_every_file_of_every_campaign_has_an_address_of_its_own(engine, client):
     for _ in range(2):
         await with_files(engine, {"a.png": png(), "b.png": png()}, content="image")
-    found = [address for (address,) in await values(engine, "SELECT address::text FROM media")]
+    found = [address for (address,) in await fetch_rows(engine, "SELECT address::text FROM media")]
     assert len(set(found)) == 4
     assert all(re.fullmatch(r"[0-9a-f-]{14}4[0-9a-f-]{21}", address) for address in found)
 

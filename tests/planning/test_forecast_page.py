@@ -18,7 +18,14 @@ from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_campaign, measurement_caution
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.record.answer_rates import load_recent_hits_per_hour
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    lease_hit,
+    submit_scores,
+)
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.unsaved import unsaved
 
@@ -28,7 +35,7 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 
 
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
-    campaign = await running(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
     found = await forecast_campaign(engine, campaign.slug, runs=3, now=NOW, at_once=4)
     middle, low, high = found.goal_forecast.band
     assert 0 < low <= middle <= high
@@ -63,7 +70,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
 
 
 async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch):
-    campaign = await running(engine, items=8, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
     found = await forecast_campaign(engine, campaign.slug, now=NOW)
@@ -71,7 +78,7 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
-    campaign = await running(engine, items=8, hits_per_annotator=2, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, hits_per_annotator=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
     found = await forecast_campaign(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
@@ -95,7 +102,7 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
 )
 async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, query, code, said):
     status = {"invalid": 422, "campaign_not_found": 404}[code]
-    campaign = await running(engine, items=8, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?{query}"
     page = await researcher.get(address)
     assert (page.status_code, said in page.text, "data-plan>" in page.text) == (status, True, True)
@@ -116,8 +123,8 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
 
 
 async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
-    campaign = await running(engine, items=8, prior=[2, 3], **GOAL)
-    await execute(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
+    campaign = await create_running_campaign(engine, items=8, prior=[2, 3], **GOAL)
+    await execute_sql(engine, "UPDATE items SET prior = ARRAY[5, 1] WHERE number = 7")
     begun: list[Any] = []
 
     def noted(*known: Any, **asked: Any) -> GoalForecast:
@@ -126,13 +133,13 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
 
     monkeypatch.setattr(forecast, "forecast_goal", noted)
     await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
-    await execute(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
+    await execute_sql(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
     await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
     assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
 async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
-    draft = await running(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
+    draft = await create_running_campaign(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert "The selection rule “best” suits this goal" in page
     assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
@@ -140,11 +147,11 @@ async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
 
 
 async def test_items_that_left_the_pool_are_not_planned(engine):
-    campaign = await running(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
     for gone, wanted in ((0, 24), (3, 15)):
-        await execute(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
+        await execute_sql(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
         assert (await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
-    await execute(engine, "UPDATE posteriors SET unjudged = 2")
+    await execute_sql(engine, "UPDATE posteriors SET unjudged = 2")
     with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
         await forecast_campaign(engine, campaign.slug, runs=1, now=NOW)
     assert refused.value.code == "no_items"
@@ -155,44 +162,44 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(e
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
         return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
 
-    draft, other = [await running(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
+    draft, other = [await create_running_campaign(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
     plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan"'
     assert plan_of + ">Plan</a>" in await tabs(draft)
     assert "/plan" not in await tabs(other)
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert plan_of + ' aria-current="page">Plan</a>' in page
-    ended = await running(engine, items=8, **GOAL)
-    await execute(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
+    ended = await create_running_campaign(engine, items=8, **GOAL)
+    await execute_sql(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
     assert f'/{ended.slug}/plan">Plan</a>' in await tabs(ended)
 
 
 async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
-    campaign = await running(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
+    campaign = await create_running_campaign(engine, items=40, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert "takes about 10 seconds, and up to 50 seconds" in page
-    large = await running(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
+    large = await create_running_campaign(engine, items=300, launched=False, update_law="easl-aware", **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{large.slug}/plan")).text
     assert f"This page waits at most 3 minutes; “easel plan {large.slug}” has no time limit." in page
-    earlier = await running(engine, items=8, **GOAL)
+    earlier = await create_running_campaign(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
         await forecast_campaign(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
     assert refused.value.code == "too_few_judgments"
 
 
 async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgments_it_takes(engine, researcher):
-    campaign = await running(engine, items=8, **GOAL)
-    await execute(engine, "UPDATE campaigns SET status = 'finished'")
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'finished'")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert f'/{campaign.slug}/plan">Estimate the missing judgments</a>' in page
     assert "Estimate the cost" not in page
     said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
     assert "About" in said.partition('class="needed"')[2]
-    await execute(engine, f"UPDATE campaigns SET goal_reached = '{stored_goal_text(campaign)}'")
+    await execute_sql(engine, f"UPDATE campaigns SET goal_reached = '{stored_goal_text(campaign)}'")
     assert "Estimate the missing" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_takes(engine, researcher):
-    campaign = await running(engine, items=8, launched=False, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, launched=False, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert "Simulating 20 campaigns with all items takes about 5 seconds" in page
     assert "At the same time" in page
@@ -203,7 +210,7 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
     ("each", "said"), [(2, "ends at 2 judgments of each item, after 16 more, and will hardly have"), (60, "")]
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
-    campaign = await running(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
     found = await forecast_campaign(engine, campaign.slug, runs=2, now=NOW)
     assert said in found.ends_before_warning
     assert bool(said) == bool(found.ends_before_warning)
@@ -220,7 +227,7 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
 
 
 async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgments_as_are_enough(engine, researcher):
-    campaign = await running(engine, items=8, launched=False, judgments_per_item=2, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}"
     said = "will hardly have reached its goal by then"
     assert said not in (await researcher.get(f"{address}/launch/confirm")).text
@@ -238,18 +245,21 @@ async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgme
 
 
 async def test_our_script_is_told_how_far_it_is(engine, researcher):
-    campaign = await running(engine, items=8, launched=False, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, launched=False, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en"
     lines = [json.loads(line) for line in (await researcher.get(address, headers=FETCHED)).text.splitlines()]
     assert [line["runs"] for line in lines[:-1]] == [*range(21)]
     assert "Chance that the goal is reached" in lines[-1]["found"]
-    await execute(engine, "DELETE FROM items")
+    await execute_sql(engine, "DELETE FROM items")
     page = (await researcher.get(address, headers=FETCHED)).text
     assert "has no items" in page
 
 
 async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, researcher):
-    earlier, campaign = await running(engine, items=8, **GOAL), await running(engine, items=8, launched=False, **GOAL)
+    earlier, campaign = (
+        await create_running_campaign(engine, items=8, **GOAL),
+        await create_running_campaign(engine, items=8, launched=False, **GOAL),
+    )
     address = f"/admin/campaigns/{campaign.slug}/plan?like={earlier.slug}"
     *_, last = (await researcher.get(address, headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_judgments"
@@ -257,7 +267,7 @@ async def test_an_earlier_campaign_that_tells_too_little_is_said_to(engine, rese
 
 
 async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn(engine):
-    campaign = await running(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
+    campaign = await create_running_campaign(engine, items=200, launched=False, **(GOAL | {"goal_width": 2}))
     runner, begun = ForecastRunner(engine), asyncio.Event()
     first = asyncio.create_task(
         runner.run(campaign.slug, ForecastRequest("mlqe-et-en"), NOW, lambda _runs: begun.set())
@@ -292,13 +302,13 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
-    campaign = await running(engine, items=8, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
     async with engine.connect() as connection:
         assert await load_recent_hits_per_hour(connection, campaign.id, now=NOW) is None
-    me = await annotator(engine, campaign, "a")
+    me = await create_annotator(engine, campaign, "a")
     for k in range(3):
         when = NOW + timedelta(minutes=10 * k)
-        await submit(engine, me, await hit_of(engine, me, now=when), now=when)
+        await submit_scores(engine, me, await lease_hit(engine, me, now=when), now=when)
     async with engine.connect() as connection:
         assert await load_recent_hits_per_hour(
             connection, campaign.id, now=NOW + timedelta(minutes=30)
@@ -306,7 +316,7 @@ async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
 
 
 async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
-    campaign = await running(engine, items=8)
+    campaign = await create_running_campaign(engine, items=8)
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
     assert (reply.status_code, "has no goal" in reply.text) == (200, True)
 
@@ -325,7 +335,7 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
     ],
 )
 async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine, researcher, settings, said):
-    campaign = await running(engine, items=8, launched=False, **settings)
+    campaign = await create_running_campaign(engine, items=8, launched=False, **settings)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f"cannot have a goal: {said}" in page
     assert "edit#goal" not in page
@@ -342,14 +352,14 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
     ],
 )
 async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
-    campaign = await running(engine, items=items, launched=False, **settings)
+    campaign = await create_running_campaign(engine, items=items, launched=False, **settings)
     with pytest.raises(Refusal) as refused:
         await forecast_campaign(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
 
 
 async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_waits_for_it(engine, app, researcher):
-    campaign = await running(engine, items=8, **GOAL)
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
     app.state.forecasts.max_seconds = 0
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")
     assert (reply.status_code, f"`easel plan {campaign.slug}` has no time limit" in reply.text) == (200, True)
@@ -357,8 +367,8 @@ async def test_whoever_waits_too_long_for_a_plan_is_told_so_and_nobody_else_wait
 
 
 async def test_without_items_there_is_nothing_to_plan(engine, researcher):
-    campaign = await running(engine, items=8, launched=False, **GOAL)
-    await execute(engine, "DELETE FROM items")
+    campaign = await create_running_campaign(engine, items=8, launched=False, **GOAL)
+    await execute_sql(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
         await forecast_campaign(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"

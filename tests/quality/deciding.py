@@ -12,7 +12,14 @@ from app.designs.campaign import Campaign
 from app.quality import decisions
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 
 ADA = Actor("ada", "page")
 
@@ -23,14 +30,14 @@ async def answer_hits(
     engine: AsyncEngine, *, people: int = 3, hits: int = 2, items: int = 30, **settings: Any
 ) -> tuple[Campaign, list[AssignmentId], list[int]]:
     """The campaign, the assignments of its annotators, and the ids of their rows."""
-    campaign = await running(engine, **{"judgments_per_item": 50, "items": items} | settings)
-    visits = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    campaign = await create_running_campaign(engine, **{"judgments_per_item": 50, "items": items} | settings)
+    visits = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     rng = random.Random(7)
     for _ in range(hits):
         for visit in visits:
-            hit = await hit_of(engine, visit)
-            await submit(engine, visit, hit, scores=[float(rng.randrange(101)) for _ in hit.items])
-    rows = await values(
+            hit = await lease_hit(engine, visit)
+            await submit_scores(engine, visit, hit, scores=[float(rng.randrange(101)) for _ in hit.items])
+    rows = await fetch_rows(
         engine, "SELECT annotator_id FROM assignments WHERE campaign_id = :id ORDER BY id", id=campaign.id
     )
     return campaign, visits, [row[0] for row in rows]

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.annotation.hits.campaigns import execute, hit_of, submit, value, values
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value, lease_hit, submit_scores
 from tests.annotation.hits.test_checks import hits_with_checks, with_checks
 from tests.quality.deciding import answer_hits, verify_campaign
 
@@ -31,7 +31,8 @@ async def test_who_is_excluded_on_their_page_is_left_out_and_restored_there(engi
     await researcher.post(f"{address}/restore", data=REASON)
     assert (await verify_campaign(engine, campaign)).responses == 6
     assert (
-        await values(engine, "SELECT who, about FROM audit_log WHERE action LIKE 'answers.%'") == [("admin", "A1")] * 2
+        await fetch_rows(engine, "SELECT who, about FROM audit_log WHERE action LIKE 'answers.%'")
+        == [("admin", "A1")] * 2
     )
 
 
@@ -54,7 +55,7 @@ async def test_who_did_not_agree_or_pass_is_not_said_to_take_part(engine, resear
     campaign, _, _ = await answer_hits(engine, people=3)
     told = [("consent", 1, "declined"), ("qualification", 1, "failed"), ("consent", 1, "passed")]
     for number, (step, version, outcome) in enumerate(told, start=1):
-        await execute(
+        await execute_sql(
             engine,
             "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, taken_at) "
             "SELECT campaign_id, id, :step, :version, :outcome, now() FROM named_annotators WHERE name = :name",
@@ -80,7 +81,7 @@ async def test_what_somebody_said_of_each_check_stands_on_their_page(engine, res
 
 async def test_one_answer_is_excluded_in_its_line_and_marked(engine, researcher):
     campaign, _, _ = await answer_hits(engine)
-    seq = await value(engine, "SELECT min(seq) FROM responses")
+    seq = await fetch_value(engine, "SELECT min(seq) FROM responses")
     address = f"/admin/campaigns/{campaign.slug}/annotators/A1"
     await researcher.post(f"{address}/answers/{seq}/exclude", data=REASON)
     html = (await researcher.get(address)).text
@@ -94,7 +95,7 @@ async def test_without_a_reason_nothing_is_decided(engine, researcher):
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/hold", data={"reason": " "})
     assert refused.status_code == 422
     assert "Please give a reason" in refused.text
-    assert await value(engine, "SELECT barred FROM annotators") is None
+    assert await fetch_value(engine, "SELECT barred FROM annotators") is None
 
 
 async def test_a_page_of_annotators_of_a_draft_or_of_nobody_says_so(engine, researcher):
@@ -121,8 +122,8 @@ async def test_by_seconds_annotators_stand_as_their_newest_answers_have_it(engin
     await took(engine, {1: 30, 2: 10, 3: 20})
     address = f"/admin/campaigns/{campaign.slug}/annotators?sort=seconds"
     assert named_in((await researcher.get(address)).text) == ["A1", "A3", "A2"]
-    hit = await hit_of(engine, visits[1])
-    await submit(engine, visits[1], hit)
+    hit = await lease_hit(engine, visits[1])
+    await submit_scores(engine, visits[1], hit)
     await took(engine, {2: 90})
     assert named_in((await researcher.get(address)).text) == ["A2", "A1", "A3"]
     assert named_in((await researcher.get(f"{address}&rising=true")).text) == ["A3", "A1", "A2"]
@@ -131,7 +132,7 @@ async def test_by_seconds_annotators_stand_as_their_newest_answers_have_it(engin
 async def took(engine, seconds):
     """So many seconds for each answer of the first annotator, the second, ..."""
     for place, long in seconds.items():
-        await execute(
+        await execute_sql(
             engine,
             "UPDATE hits SET issued_at = r.received_at - make_interval(secs => :long) FROM responses r "
             "WHERE r.hit_id = hits.id AND hits.annotator_id = "
@@ -149,7 +150,7 @@ async def test_the_time_in_which_a_hit_was_only_left_open_is_no_work(engine, res
     campaign, _, _ = await answer_hits(engine, people=1, hits=10, pay_per_hit=0.2)
     await took(engine, {1: 30})
     left_open = "UPDATE hits SET issued_at = issued_at - interval '5 hours' WHERE id = (SELECT max(id) FROM hits)"
-    await execute(engine, left_open)
+    await execute_sql(engine, left_open)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert ">24.00<" in page
     assert "left open" in page

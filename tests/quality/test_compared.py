@@ -10,21 +10,23 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.quality.deciding import decide
 
 
 async def create_answered_campaign(engine, *, people=6, careless=(), **settings):
     """A campaign of 30 items whose scores all know, but the careless ones."""
-    campaign = await running(engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings)
+    campaign = await create_running_campaign(
+        engine, **{"items": 30, "judgments_per_item": 50, "repeat_items": False} | settings
+    )
     for k in range(people):
-        visit = await annotator(engine, campaign, f"ann {k}")
+        visit = await create_annotator(engine, campaign, f"ann {k}")
         for _ in range(6):
-            hit = await hit_of(engine, visit)
+            hit = await lease_hit(engine, visit)
             right = [3.0 * item + 3 * (k == 1) for item in hit.items]
             if settings.get("design") == "ranking":
                 right = [1.0 + sum(other < item for other in hit.items) for item in hit.items]
-            await submit(engine, visit, hit, scores=[90 - score for score in right] if k in careless else right)
+            await submit_scores(engine, visit, hit, scores=[90 - score for score in right] if k in careless else right)
     return campaign
 
 
@@ -92,8 +94,8 @@ async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept
         assert second.has_reliability
         again = await comparisons.load_newest(connection, campaign)
         assert again.comparison is second.comparison
-    visit = await annotator(engine, campaign, "one more")
-    await submit(engine, visit, await hit_of(engine, visit))
+    visit = await create_annotator(engine, campaign, "one more")
+    await submit_scores(engine, visit, await lease_hit(engine, visit))
     async with engine.connect() as connection:
         newer = await comparisons.load_newest(connection, campaign)
         assert newer.is_running
@@ -108,8 +110,8 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
     assert "Reliability" in html
     assert "being compared with each other" not in html
     monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
-    visit = await annotator(engine, campaign, "one more")
-    await submit(engine, visit, await hit_of(engine, visit))
+    visit = await create_annotator(engine, campaign, "one more")
+    await submit_scores(engine, visit, await lease_hit(engine, visit))
     assert "the comparison is being updated" in (await researcher.get(address)).text
 
 

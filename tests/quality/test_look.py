@@ -17,7 +17,14 @@ from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
-from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+)
 from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, criteria_settings, submit_by_criterion
 from tests.unsaved import unsaved
 
@@ -29,10 +36,10 @@ async def answered(engine, campaign, people, rng, *, rounds=14):
     many seconds they take.
     """
     truth, time = np.linspace(0, 1, 40), NOW
-    here = {name: await annotator(engine, campaign, name) for name in people}
+    here = {name: await create_annotator(engine, campaign, name) for name in people}
     for _ in range(rounds):
         for name, (says, seconds) in people.items():
-            work = await next_hit(engine, here[name], now=time)
+            work = await find_next_hit(engine, here[name], now=time)
             if work.hit is None:
                 continue
             time += timedelta(seconds=seconds)
@@ -54,7 +61,7 @@ PEOPLE = {f"careful {k}": (careful, 25) for k in range(6)} | {"straight": (alway
 
 
 async def stored_findings(engine):
-    return await values(
+    return await fetch_rows(
         engine, "SELECT name, rule, action FROM findings f JOIN named_annotators a ON a.id = annotator_id ORDER BY f.id"
     )
 
@@ -71,7 +78,7 @@ def rng():
 
 
 async def watched(engine, rng, judgments=15, **settings):
-    campaign = await running(engine, items=40, judgments_per_item=judgments, **settings)
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=judgments, **settings)
     here, time = await answered(engine, campaign, PEOPLE, rng)
     return campaign, here, time
 
@@ -82,32 +89,32 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
     assert set(await stored_findings(engine)) == {
         ("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement")
     }
-    assert (await next_hit(engine, here["straight"], now=time)).hit is not None
-    assert await value(engine, "SELECT count(*) FROM alerts") == 0
-    said = await value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
+    assert (await find_next_hit(engine, here["straight"], now=time)).hit is not None
+    assert await fetch_value(engine, "SELECT count(*) FROM alerts") == 0
+    said = await fetch_value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
     assert said.startswith("69 of 69 answers are like the one before (100 %)")
 
 
 async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):
     campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
     await scan_annotators(engine, campaign.id, now=time)
-    work = await next_hit(engine, here["straight"], now=time)
+    work = await find_next_hit(engine, here["straight"], now=time)
     assert (work.hit, work.reason, work.is_finished) == (None, "held", True)
-    assert (await next_hit(engine, here["careful 1"], now=time)).hit is not None
-    assert await values(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
+    assert (await find_next_hit(engine, here["careful 1"], now=time)).hit is not None
+    assert await fetch_rows(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
     log = "SELECT who, about FROM audit_log WHERE action = 'answers.hold'"
-    assert await values(engine, log) == [("rule straight_lining", "A7")]
-    assert await value(engine, "SELECT count(*) FROM decisions") == 0
+    assert await fetch_rows(engine, log) == [("rule straight_lining", "A7")]
+    assert await fetch_value(engine, "SELECT count(*) FROM decisions") == 0
 
 
 async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
     campaign, _, time = await watched(engine, rng, quality_rules=["straight_lining: exclude"])
     await scan_annotators(engine, campaign.id, now=time)
-    assert await values(engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id") == [
-        ("exclude", 1)
-    ]
+    assert await fetch_rows(
+        engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id"
+    ) == [("exclude", 1)]
     told = "SELECT barred, barred_by, barred_at FROM annotators WHERE worker_id = 'straight'"
-    assert await values(engine, told) == [("excluded", "rule straight_lining", time)]
+    assert await fetch_rows(engine, told) == [("excluded", "rule straight_lining", time)]
 
 
 async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
@@ -189,7 +196,7 @@ async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being
 
 
 async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engine, rng):
-    campaign = await running(engine, items=40, judgments_per_item=15, update_law="easl-aware")
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15, update_law="easl-aware")
     people = {f"careful {k}": (careful, 25) for k in range(6)} | {"random": (lambda _, rng: rng.random(), 25)}
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
@@ -223,10 +230,10 @@ def test_lines_win_over_the_preset():
 
 async def test_each_criterion_is_looked_at_and_named(engine, rng):
     campaign = await create_campaign_with_criteria(engine, items=40, judgments_per_item=15, quality_preset="strict")
-    here, time = {name: await annotator(engine, campaign, name) for name in PEOPLE}, NOW
+    here, time = {name: await create_annotator(engine, campaign, name) for name in PEOPLE}, NOW
     truth = np.linspace(0, 1, 40)
     for name, (says, seconds) in [*PEOPLE.items()] * 14:
-        work = await next_hit(engine, here[name], now=time)
+        work = await find_next_hit(engine, here[name], now=time)
         if work.hit is not None:
             time += timedelta(seconds=seconds)
             said = [
@@ -235,7 +242,7 @@ async def test_each_criterion_is_looked_at_and_named(engine, rng):
             ]
             await submit_by_criterion(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
     await scan_annotators(engine, campaign.id, now=time)
-    rows = await values(
+    rows = await fetch_rows(
         engine, "SELECT DISTINCT name, said FROM findings f JOIN named_annotators a ON a.id = annotator_id"
     )
     assert {(name, said.partition(":")[0]) for name, said in rows} == {("A7", "fluency")}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest_asyncio
 
 from app.quality.run_rules import scan_annotators
-from tests.annotation.hits.campaigns import NOW, execute, running
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
 from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered
 
@@ -16,7 +16,7 @@ CHECKS = "g1,to walk,gold,80,10\na1,Set this to 100,attention,100,5\n"
 async def campaign_with_findings(app):
     """A campaign in which rules have found somebody."""
     engine = app.state.database
-    campaign = await running(engine, items=40, judgments_per_item=15, quality_preset="strict")
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=15, quality_preset="strict")
     _, time = await answered(engine, campaign, PEOPLE, np.random.default_rng(4))
     await scan_annotators(engine, campaign.id, now=time)
     return f"/campaigns/{campaign.slug}"
@@ -40,7 +40,7 @@ async def test_the_overview_leads_there(campaign_with_findings, researcher):
 
 async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
     campaign = await create_launched_campaign(app.state.database, ITEMS + CHECKS, checks_percent=20)
-    await execute(
+    await execute_sql(
         app.state.database,
         """
         WITH people AS (

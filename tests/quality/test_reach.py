@@ -3,7 +3,7 @@
 import re
 
 from app.quality.settings import resolve_rules
-from tests.annotation.hits.campaigns import annotator, hit_of, running, submit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.campaigns.drafts import create_draft, import_items
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
@@ -73,12 +73,12 @@ async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     said = "Rules that compare annotators need 6 of them; {} answered so far."
     assert "no one has answered yet" in await page_of(researcher, campaign, "checks")
     for person in range(6):
-        me = await annotator(engine, campaign, name=f"person {person}")
-        await submit(engine, me, await hit_of(engine, me))
+        me = await create_annotator(engine, campaign, name=f"person {person}")
+        await submit_scores(engine, me, await lease_hit(engine, me))
         html = await page_of(researcher, campaign, "checks")
         assert (said.format("1 has" if person == 0 else f"{person + 1} have") in html) == (person < 5)
 

@@ -17,16 +17,16 @@ from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
-    execute,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
     expire_leases,
-    hit_of,
-    next_hit,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
     requests_are_waiting_sql,
-    running,
-    submit,
-    value,
-    values,
+    submit_scores,
     wait_until,
 )
 from tests.campaigns.drafts import import_results
@@ -35,55 +35,55 @@ from tests.quality.deciding import POSTERIORS, answer_hits, decide, verify_campa
 
 async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     await decide(engine, campaign, "hold", first)
-    work = await next_hit(engine, me)
+    work = await find_next_hit(engine, me)
     assert (work.reason, work.hit, work.is_finished) == ("held", None, True)
-    assert await values(engine, POSTERIORS) == before
-    assert await value(engine, "SELECT revision FROM campaigns") == 0
+    assert await fetch_rows(engine, POSTERIORS) == before
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 0
 
 
 @pytest.mark.parametrize(("bars", "lets_in"), [("hold", "release"), ("exclude", "restore")])
 async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
-    hit = await hit_of(engine, me)
+    hit = await lease_hit(engine, me)
     async with begin_transaction(engine) as connection:
         await drafts.save_draft(connection, me, hit.id, {"00": {"score": 7}})
-    assert (await next_hit(engine, other)).reason == "wait"
+    assert (await find_next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
-    theirs = await hit_of(engine, other)
+    theirs = await lease_hit(engine, other)
     assert sorted(theirs.items) == sorted(hit.items)
     await expire_leases(engine, theirs)
     await decide(engine, campaign, lets_in, first)
-    again = await hit_of(engine, me)
+    again = await lease_hit(engine, me)
     assert (again.id, again.draft) == (hit.id, {"00": {"score": 7}})
 
 
 async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_look(engine):
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     await decide(engine, campaign, "hold", first)
-    await execute(engine, "UPDATE annotators SET barred = NULL")
-    await hit_of(engine, me)
-    await execute(engine, "UPDATE annotators SET barred = 'held' WHERE id = :first", first=first)
-    assert (await next_hit(engine, me)).reason == "held"
-    assert (await next_hit(engine, other)).hit is not None
+    await execute_sql(engine, "UPDATE annotators SET barred = NULL")
+    await lease_hit(engine, me)
+    await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE id = :first", first=first)
+    assert (await find_next_hit(engine, me)).reason == "held"
+    assert (await find_next_hit(engine, other)).hit is not None
 
 
 async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine, people=1, hits=0)
-    hit = await hit_of(engine, me)
-    await execute(engine, "UPDATE hits SET untouched_by = 'somewhere'")
+    hit = await lease_hit(engine, me)
+    await execute_sql(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
     async with begin_transaction(engine) as connection:
         await drafts.save_draft(connection, me, hit.id, {})
-    assert await value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 
 
 async def test_a_held_annotator_can_still_send_what_they_were_answering_and_it_counts(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
-    hit = await hit_of(engine, me)
+    hit = await lease_hit(engine, me)
     await decide(engine, campaign, "hold", first)
-    await submit(engine, me, hit)
+    await submit_scores(engine, me, hit)
     assert (await verify_campaign(engine, campaign)).responses == 7
 
 
@@ -91,41 +91,41 @@ async def test_without_an_excluded_annotator_items_want_their_judgments_anew(eng
     campaign, (careless, careful), (first, _) = await answer_hits(
         engine, people=2, hits=0, items=10, judgments_per_item=1
     )
-    await submit(engine, careless, await hit_of(engine, careless))
+    await submit_scores(engine, careless, await lease_hit(engine, careless))
     await decide(engine, campaign, "exclude", first)
     for _ in range(2):
-        await submit(engine, careful, await hit_of(engine, careful))
-    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+        await submit_scores(engine, careful, await lease_hit(engine, careful))
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert (await verify_campaign(engine, campaign)).responses == 2
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware", "ra"])
 async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
     campaign, (me, *_), (first, *_) = await answer_hits(engine, update_law=law)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     await decide(engine, campaign, "exclude", first)
-    assert await values(engine, POSTERIORS) != before
+    assert await fetch_rows(engine, POSTERIORS) != before
     assert (await verify_campaign(engine, campaign)).is_clean
     await decide(engine, campaign, "restore", first)
-    assert await values(engine, POSTERIORS) == before
-    assert (await next_hit(engine, me)).hit is not None
+    assert await fetch_rows(engine, POSTERIORS) == before
+    assert (await find_next_hit(engine, me)).hit is not None
 
 
 async def test_one_answer_is_left_out_and_its_annotator_goes_on(engine):
     campaign, (me, *_), _ = await answer_hits(engine)
-    before = await values(engine, POSTERIORS)
-    answer = await value(engine, "SELECT min(seq) FROM responses")
+    before = await fetch_rows(engine, POSTERIORS)
+    answer = await fetch_value(engine, "SELECT min(seq) FROM responses")
     await decide(engine, campaign, "exclude_answer", answer)
     assert (await verify_campaign(engine, campaign)).responses == 5
-    assert (await next_hit(engine, me)).hit is not None
+    assert (await find_next_hit(engine, me)).hit is not None
     await decide(engine, campaign, "restore_answer", answer)
-    assert await values(engine, POSTERIORS) == before
+    assert await fetch_rows(engine, POSTERIORS) == before
 
 
 async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_restored(engine):
     campaign, _, (first, *_) = await answer_hits(engine)
-    answer = await value(engine, "SELECT min(seq) FROM responses")
+    answer = await fetch_value(engine, "SELECT min(seq) FROM responses")
     await decide(engine, campaign, "exclude", first)
     await decide(engine, campaign, "exclude_answer", answer)
     await decide(engine, campaign, "restore", first)
@@ -139,9 +139,9 @@ async def test_a_held_annotator_can_be_excluded_and_is_then_restored_to_work(eng
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
     await decide(engine, campaign, "hold", first)
     await decide(engine, campaign, "exclude", first)
-    assert await value(engine, "SELECT barred FROM annotators WHERE id = :id", id=first) == "excluded"
+    assert await fetch_value(engine, "SELECT barred FROM annotators WHERE id = :id", id=first) == "excluded"
     await decide(engine, campaign, "restore", first)
-    assert (await next_hit(engine, me)).hit is not None
+    assert (await find_next_hit(engine, me)).hit is not None
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ async def test_what_is_so_already_is_not_decided_again(engine, before, what, cod
     campaign, _, (first, *_) = await answer_hits(engine, people=1, hits=1)
     for earlier in before:
         await decide(engine, campaign, earlier, first)
-    decisions = await value(engine, "SELECT count(*) FROM decisions")
+    decisions = await fetch_value(engine, "SELECT count(*) FROM decisions")
     with pytest.raises(Conflict) as problem:
         await decide(engine, campaign, what, first)
     assert problem.value.code == code
-    assert await value(engine, "SELECT count(*) FROM decisions") == decisions
+    assert await fetch_value(engine, "SELECT count(*) FROM decisions") == decisions
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ async def test_what_is_so_already_is_not_decided_again(engine, before, what, cod
 )
 async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
     campaign, _, _ = await answer_hits(engine, people=1, hits=1)
-    answer = await value(engine, "SELECT seq FROM responses")
+    answer = await fetch_value(engine, "SELECT seq FROM responses")
     if kind:
         async with engine.begin() as connection:
             why: dict[str, Any] = {"reason": "mistaken", "actor": "ada", "now": NOW}
@@ -194,7 +194,7 @@ async def test_to_restore_an_answer_of_an_excluded_annotator_is_to_restore_them(
     campaign, _, (first, *_) = await answer_hits(engine, people=1, hits=1)
     await decide(engine, campaign, "exclude", first)
     with pytest.raises(Conflict, match="restore them instead"):
-        await decide(engine, campaign, "restore_answer", await value(engine, "SELECT seq FROM responses"))
+        await decide(engine, campaign, "restore_answer", await fetch_value(engine, "SELECT seq FROM responses"))
 
 
 async def test_two_who_exclude_somebody_at_once_make_one_decision(engine):
@@ -203,7 +203,7 @@ async def test_two_who_exclude_somebody_at_once_make_one_decision(engine):
         *(decide(engine, campaign, "exclude", first) for _ in range(2)), return_exceptions=True
     )
     assert [one.code for one in outcomes if isinstance(one, Conflict)] == ["already_excluded"]
-    assert await value(engine, "SELECT count(*) FROM decisions") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM decisions") == 1
     assert (await verify_campaign(engine, campaign)).responses == 4
 
 
@@ -217,24 +217,24 @@ async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
     """The exclusion wants the HIT's row that the answer has; the answer, its campaign's, if it finishes it."""
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
-    hit = await hit_of(engine, me)
+    hit = await lease_hit(engine, me)
     async with engine.begin() as connection:
         await connection.execute(text("SELECT FROM hits WHERE id = :hit FOR NO KEY UPDATE"), {"hit": hit.id})
         excluding = asyncio.create_task(decide(engine, campaign, "exclude", first))
         await wait_until(engine, requests_are_waiting_sql(1))
-        answering = asyncio.create_task(submit(engine, me, hit))
+        answering = asyncio.create_task(submit_scores(engine, me, hit))
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(excluding, answering)
-    assert await value(engine, "SELECT count(*) FROM responses") == 7
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 7
     found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 4)
 
 
 async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\n{},{},v0,v1,10,90\n"
     await import_results(engine, campaign, row.format("W1", "A1"))
-    worker = await value(engine, "SELECT id FROM annotators")
+    worker = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as another_import:
         await another_import.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
         more = row.format("W1", "A2") + row.format("W2", "A3").split("\n", 1)[1]
@@ -245,7 +245,7 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
     await asyncio.gather(importing, excluding)
     found = await verify_campaign(engine, campaign)
     assert (found.is_clean, found.responses) == (True, 1)
-    assert await value(engine, "SELECT count(*) FROM responses") == 3
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
 
 
 async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
@@ -257,9 +257,12 @@ async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
     await decide(engine, campaign, "exclude", first, reason=" sets all to 50 ")
     await decide(engine, campaign, "hold", second)
     told = "SELECT barred, barred_reason, barred_by, barred_at FROM annotators WHERE barred IS NOT NULL ORDER BY id"
-    assert await values(engine, told) == [("excluded", "sets all to 50", "ada", NOW), ("held", "too fast", "ada", NOW)]
+    assert await fetch_rows(engine, told) == [
+        ("excluded", "sets all to 50", "ada", NOW),
+        ("held", "too fast", "ada", NOW),
+    ]
     log = "SELECT action, about, after ->> 'reason' FROM audit_log WHERE action LIKE 'answers.%' ORDER BY id"
-    assert await values(engine, log) == [
+    assert await fetch_rows(engine, log) == [
         ("answers.exclude", "A1", "sets all to 50"),
         ("answers.hold", "A2", "too fast"),
     ]
@@ -272,20 +275,20 @@ async def test_nobody_of_another_campaign_is_touched(engine):
         with pytest.raises(NotFound) as problem:
             await decide(engine, campaign, what, other)
         assert problem.value.code == "annotator_not_found"
-    answer = await value(engine, "SELECT max(seq) FROM responses")
+    answer = await fetch_value(engine, "SELECT max(seq) FROM responses")
     with pytest.raises(NotFound) as problem:
         await decide(engine, campaign, "exclude_answer", answer)
     assert problem.value.code == "response_not_found"
-    assert (await next_hit(engine, theirs)).hit is not None
+    assert (await find_next_hit(engine, theirs)).hit is not None
 
 
 async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answer_hits(engine, hits=0)
-    await annotator(engine, await running(engine), "of another campaign")
+    await create_annotator(engine, await create_running_campaign(engine), "of another campaign")
     async with engine.connect() as connection:
         found = [await decisions.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
-        pseudonym = await value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
+        pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
         assert await decisions.find_annotator_id(connection, campaign, pseudonym) == rows[1]
         for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
@@ -295,7 +298,7 @@ async def test_annotators_are_found_by_their_names(engine):
 
 async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
     campaign, _, (first, second, _) = await answer_hits(engine, hits=2)
-    answer = await value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :second", second=second)
+    answer = await fetch_value(engine, "SELECT min(seq) FROM responses WHERE annotator_id = :second", second=second)
     await decide(engine, campaign, "exclude", first)
     await decide(engine, campaign, "exclude_answer", answer)
     rows = [json.loads(line) for line in await lines_of(engine, campaign, "responses")]

@@ -14,12 +14,12 @@ from app.errors import Conflict
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
-    hit_of,
+    create_annotator,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
     requests_are_waiting_sql,
-    submit,
-    value,
-    values,
+    submit_scores,
     wait_until,
 )
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
@@ -40,10 +40,10 @@ async def left_out(engine, campaign, who) -> None:
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_another_process_makes_the_same_revision(engine, long, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     await left_out(engine, campaign, first)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await values(engine, POSTERIORS) != before
+    assert await fetch_rows(engine, POSTERIORS) != before
     assert await revisions.find_campaigns_due_for_revision(engine) == []
     assert (await verified(engine, campaign)).is_clean
 
@@ -60,7 +60,7 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
             await attempt
     assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -156,14 +156,14 @@ async def test_decisions_that_come_at_once_are_acted_on_together(engine):
     for who in people:
         await left_out(engine, campaign, who)
     await asyncio.gather(*(revisions.revise_posteriors(engine, campaign.id, now=NOW) for _ in people))
-    assert await value(engine, "SELECT revision FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
     assert await revisions.find_campaigns_due_for_revision(engine) == []
 
 
 async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_long(engine):
     campaign, (first, *_) = await answered(engine)
-    quick = await annotator(engine, campaign, "quick")
-    hit = await hit_of(engine, quick)
+    quick = await create_annotator(engine, campaign, "quick")
+    hit = await lease_hit(engine, quick)
     await left_out(engine, campaign, first)
     async with engine.connect() as slow:  # who stores something that takes long
         driver = await driver_of(slow)
@@ -172,9 +172,9 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         await driver.execute(f"SELECT pg_advisory_xact_lock_shared(hashtext('campaign.switch'), {campaign.id})")
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
-        await submit(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
+        await submit_scores(engine, quick, hit)  # it would wait for the switch, which would wait for the slow one
         assert not revising.done()
         await storing.rollback()
     await revising
-    assert await value(engine, "SELECT revision FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
     assert (await verified(engine, campaign)).is_clean

@@ -6,17 +6,26 @@ from sqlalchemy.exc import IntegrityError
 from app.database.bulk import open_snapshot
 from app.record.replay import verify_by_replay
 from app.record.revisions import record_decision
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 
 RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
 
 
 async def answered(engine, *names):
     """A campaign in which these people answered a HIT each."""
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     for name in names:
-        assignment = await annotator(engine, campaign, name)
-        await submit(engine, assignment, await hit_of(engine, assignment))
+        assignment = await create_annotator(engine, campaign, name)
+        await submit_scores(engine, assignment, await lease_hit(engine, assignment))
     return campaign
 
 
@@ -26,7 +35,7 @@ async def is_verified(engine, campaign):
 
 
 async def counts(engine):
-    return {table: await value(engine, f"SELECT count(*) FROM {table}") for table in RECORD}
+    return {table: await fetch_value(engine, f"SELECT count(*) FROM {table}") for table in RECORD}
 
 
 @pytest.mark.parametrize("table", ["annotators", "assignments", "hits"])
@@ -34,35 +43,35 @@ async def test_people_with_answers_cannot_be_deleted_so_the_scores_stay_those_of
     campaign = await answered(engine, "Ann", "Ben")
     before = await counts(engine)
     with pytest.raises(IntegrityError, match="responses_"):
-        await execute(engine, f"DELETE FROM {table} WHERE campaign_id = :campaign", campaign=campaign.id)
+        await execute_sql(engine, f"DELETE FROM {table} WHERE campaign_id = :campaign", campaign=campaign.id)
     assert await counts(engine) == before
     assert await is_verified(engine, campaign)
 
 
 async def test_a_person_about_whom_a_decision_is_on_record_cannot_be_deleted(engine):
-    campaign = await running(engine)
-    await annotator(engine, campaign, "Ann")
-    ann = await value(engine, "SELECT id FROM annotators")
+    campaign = await create_running_campaign(engine)
+    await create_annotator(engine, campaign, "Ann")
+    ann = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
         await record_decision(
             connection, campaign, "exclude", "annotator", ann, reason="too fast", actor="ada", now=NOW
         )
     with pytest.raises(IntegrityError, match="decisions_annotator_id_fkey"):
-        await execute(engine, "DELETE FROM annotators")
+        await execute_sql(engine, "DELETE FROM annotators")
 
 
 async def test_a_person_without_answers_can_be_deleted_with_the_open_hit(engine):
     campaign = await answered(engine, "Ann")
-    await hit_of(engine, await annotator(engine, campaign, "Ben"))
-    await execute(engine, "DELETE FROM annotators WHERE worker_id = 'Ben'")
-    assert await values(engine, "SELECT worker_id FROM annotators") == [("Ann",)]
-    assert await value(engine, "SELECT count(*) FROM hits") == 1
+    await lease_hit(engine, await create_annotator(engine, campaign, "Ben"))
+    await execute_sql(engine, "DELETE FROM annotators WHERE worker_id = 'Ben'")
+    assert await fetch_rows(engine, "SELECT worker_id FROM annotators") == [("Ann",)]
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 1
     assert await is_verified(engine, campaign)
 
 
 async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_stay(engine):
     campaign, other = [await answered(engine, "Ann", "Ben") for _ in range(2)]
-    rows = await values(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
+    rows = await fetch_rows(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
     async with engine.begin() as connection:
         await record_decision(
             connection, campaign, "exclude", "annotator", rows[0][0], reason="too fast", actor="ada", now=NOW
@@ -71,7 +80,7 @@ async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_s
         await record_decision(
             connection, campaign, "withdraw", "response", rows[1][1], reason="a slip", actor="ada", now=NOW
         )
-    await execute(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)
+    await execute_sql(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)
     assert await counts(engine) == {"annotators": 2, "assignments": 2, "hits": 2, "responses": 2, "decisions": 0}
-    assert await values(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT campaign_id FROM posteriors") == [(other.id,)]
     assert await is_verified(engine, other)

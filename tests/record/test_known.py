@@ -18,8 +18,14 @@ from app.record.campaign_law import law_hit
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
-from tests.annotation.hits.campaigns import annotator, execute, running, submit, values
-from tests.annotation.hits.campaigns import hit_of as shown_to
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    submit_scores,
+)
+from tests.annotation.hits.campaigns import lease_hit as shown_to
 from tests.inference.beliefs import StoredCampaign, initial_beliefs, law_state_json
 from tests.laws import SCORE_LAWS
 
@@ -55,7 +61,7 @@ def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None 
 async def posteriors(engine, revision: int = 0):
     """The numbers of the posteriors, item by item."""
     stored = "SELECT state FROM posteriors WHERE revision = :revision ORDER BY subject"
-    return [state for (state,) in await values(engine, stored, revision=revision)]
+    return [state for (state,) in await fetch_rows(engine, stored, revision=revision)]
 
 
 async def kept_of(engine, of: Revision):
@@ -65,7 +71,7 @@ async def kept_of(engine, of: Revision):
 
 async def under_the_first_rule(engine) -> LawState:
     """Before the first answer its campaign's state was empty."""
-    await execute(engine, "UPDATE states SET state = ''")
+    await execute_sql(engine, "UPDATE states SET state = ''")
     return LawState([])
 
 
@@ -74,7 +80,9 @@ async def under_the_first_rule(engine) -> LawState:
 async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_many_hits_come_at_once(
     engine, law, at_once
 ):
-    campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500, tie_margin_points=3)
+    campaign = await create_running_campaign(
+        engine, update_law=law, items=ITEMS, judgments_per_item=500, tie_margin_points=3
+    )
     await folded(engine, campaign, answers(40), at_once)
     beliefs = in_memory(campaign, answers(40))
     assert await posteriors(engine) == beliefs.state.T.tolist()
@@ -86,7 +94,9 @@ async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_ma
 async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_the_bits_stay_the_same(
     engine, monkeypatch, rule, at_once
 ):
-    campaign = await running(engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500)
+    campaign = await create_running_campaign(
+        engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500
+    )
     kept = await under_the_first_rule(engine) if rule == "first" else None
     read, long_of_items = [], law_storage.load_item_tails
 
@@ -109,7 +119,7 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
 
 
 async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
-    campaign = await running(engine, update_law="easl-aware", items=ITEMS, judgments_per_item=500)
+    campaign = await create_running_campaign(engine, update_law="easl-aware", items=ITEMS, judgments_per_item=500)
     await folded(engine, campaign, answers(30), 30)
     stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
@@ -123,11 +133,11 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
-    campaign = await running(engine, update_law=law, items=ITEMS, judgments_per_item=500)
+    campaign = await create_running_campaign(engine, update_law=law, items=ITEMS, judgments_per_item=500)
     await folded(engine, campaign, answers(10), 10)
     for table in ("posteriors", "states"):
-        columns = ", ".join(name for (name,) in await values(engine, COLUMNS, name=table))
-        await execute(engine, f"INSERT INTO {table} ({columns}, revision) SELECT {columns}, 1 FROM {table}")
+        columns = ", ".join(name for (name,) in await fetch_rows(engine, COLUMNS, name=table))
+        await execute_sql(engine, f"INSERT INTO {table} ({columns}, revision) SELECT {columns}, 1 FROM {table}")
     before, draft = await kept_of(engine, Revision(campaign.id, 0)), Revision(campaign.id, 1)
     for some in (answers(25)[10:20], answers(25)[20:]):
         async with engine.begin() as connection:
@@ -147,19 +157,19 @@ COLUMNS = """
 
 
 async def test_states_of_another_version_are_refused_and_stay_as_they_are(engine):
-    campaign = await running(engine, update_law="easl-aware", items=ITEMS)
-    await execute(engine, "UPDATE states SET layout = 2")
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, update_law="easl-aware", items=ITEMS)
+    await execute_sql(engine, "UPDATE states SET layout = 2")
+    me = await create_annotator(engine, campaign)
     hit = await shown_to(engine, me)
     with pytest.raises(Conflict, match="stored as version 2, but this Easel reads version 1") as refusal:
-        await submit(engine, me, hit)
+        await submit_scores(engine, me, hit)
     assert refusal.value.code == "states_of_another_version"
-    assert await values(engine, "SELECT layout, kind FROM states") == [(2, "campaign")]
-    assert await values(engine, "SELECT count(*) FROM responses") == [(0,)]
+    assert await fetch_rows(engine, "SELECT layout, kind FROM states") == [(2, "campaign")]
+    assert await fetch_rows(engine, "SELECT count(*) FROM responses") == [(0,)]
 
 
 async def test_a_law_begins_with_what_it_keeps_under_the_present_rule(engine):
-    campaign = await running(engine, update_law="easl-aware", items=ITEMS)
+    campaign = await create_running_campaign(engine, update_law="easl-aware", items=ITEMS)
     assert await kept_of(engine, Revision(campaign.id, 0)) == {
         "campaign": INITIAL_CAMPAIGN_STATE,
         "annotators": {},

@@ -12,7 +12,15 @@ from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.record import responses, revisions
 from app.record.changes import Watermark, poll_changes
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 
 
 async def poll(engine, campaign, since=None):
@@ -28,12 +36,12 @@ async def news(engine, campaign, since):
 
 
 async def answered(engine, campaign, name):
-    someone = await annotator(engine, campaign, name)
-    return (await submit(engine, someone, await hit_of(engine, someone))).seq
+    someone = await create_annotator(engine, campaign, name)
+    return (await submit_scores(engine, someone, await lease_hit(engine, someone))).seq
 
 
 async def test_at_the_first_look_all_is_new_and_at_the_next_nothing(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await answered(engine, campaign, "me")
     now, first, since = await poll(engine, campaign)
     assert (first, since) == (1, None)
@@ -42,7 +50,7 @@ async def test_at_the_first_look_all_is_new_and_at_the_next_nothing(engine):
 
 
 async def test_answers_of_other_campaigns_are_no_news(engine):
-    campaign, other = [await running(engine) for _ in range(2)]
+    campaign, other = [await create_running_campaign(engine) for _ in range(2)]
     now, *_ = await poll(engine, campaign)
     await answered(engine, other, "me")
     assert (await poll(engine, campaign, now)).first_new_seq is None
@@ -53,7 +61,7 @@ async def lease_disjoint_hits(engine, campaign, number):
     hits: dict[AssignmentId, HitOnPage] = {}
     names = map(str, itertools.count())
     while len(hits) < number:
-        hit = await hit_of(engine, someone := await annotator(engine, campaign, next(names)))
+        hit = await lease_hit(engine, someone := await create_annotator(engine, campaign, next(names)))
         if not set(hit.items) & {item for other in hits.values() for item in other.items}:
             hits[someone] = hit
     return [*hits.items()]
@@ -65,14 +73,14 @@ async def stored(connection, someone, hit):
 
 
 async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):
-    campaign = await running(engine, items=60, judgments_per_item=50)
+    campaign = await create_running_campaign(engine, items=60, judgments_per_item=50)
     one, two, three = await lease_disjoint_hits(engine, campaign, 3)
     now, *_ = await poll(engine, campaign)
     async with begin_transaction(engine) as outer:
         first = await stored(outer, *one)
         async with begin_transaction(engine) as inner:
             second = await stored(inner, *two)
-            third = (await submit(engine, *three)).seq
+            third = (await submit_scores(engine, *three)).seq
             now, found = await news(engine, campaign, now)
             assert found == [third]
         now, found = await news(engine, campaign, now)
@@ -84,7 +92,7 @@ async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engi
 
 
 async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
-    campaign = await running(engine, judgments_per_item=50)
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
     before, *_ = await poll(engine, campaign)
     between = [await answered(engine, campaign, name) for name in ("me", "you")]
     after, first, _ = await poll(engine, campaign, before)
@@ -98,7 +106,7 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
 
 async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
     """Of a transaction that left no trace, beside one that goes on; a server forgets both when it crashes."""
-    campaign = await running(engine, judgments_per_item=50)
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
     await answered(engine, campaign, "me")
     async with engine.connect() as goes_on, engine.connect() as lost:
         await goes_on.execute(text("SELECT pg_current_xact_id()"))
@@ -106,7 +114,7 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
         await lost.rollback()
         now, *_ = await poll(engine, campaign)
     again = await answered(engine, campaign, "you")
-    await execute(
+    await execute_sql(
         engine,
         "UPDATE responses SET transaction_id = CAST(CAST(:gone AS text) AS xid8) WHERE seq = :again",
         gone=gone,
@@ -116,17 +124,17 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
 
 
 async def test_what_another_run_of_the_server_has_told_is_worth_nothing(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     now, *_ = await poll(engine, campaign)
     earlier = Watermark(now.snapshot, now.revision, now.server_started - timedelta(seconds=1))
     assert (await poll(engine, campaign, earlier))[1:] == (1, None)
 
 
 async def test_of_another_revision_all_is_new(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     await answered(engine, campaign, "me")
     before, *_ = await poll(engine, campaign)
-    someone = await value(engine, "SELECT id FROM annotators")
+    someone = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW

@@ -13,7 +13,15 @@ from app.errors import Conflict
 from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.replay import Verification
-from tests.annotation.hits.campaigns import annotator, expire_leases, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    expire_leases,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results
 from tests.laws import SCORE_LAWS
 
@@ -25,10 +33,10 @@ async def verified(engine, slug: str) -> Verification:
 
 async def answered(engine, hits: int = 4, **settings):
     """A campaign with `hits` answers through the serving path."""
-    campaign = await running(engine, **settings)
+    campaign = await create_running_campaign(engine, **settings)
     for k in range(hits):
-        assignment = await annotator(engine, campaign, f"ann {k}")
-        await submit(engine, assignment, await hit_of(engine, assignment))
+        assignment = await create_annotator(engine, campaign, f"ann {k}")
+        await submit_scores(engine, assignment, await lease_hit(engine, assignment))
     return campaign
 
 
@@ -50,7 +58,7 @@ async def test_live_answers_verify_bit_for_bit(engine, law):
 
 
 async def test_a_campaign_without_answers_is_clean(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     assert await verified(engine, campaign.slug) == Verification(0, 12, 0, [])
 
 
@@ -65,7 +73,7 @@ async def test_many_chunks_replay_like_one(engine, monkeypatch):
 )
 async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     campaign = await answered(engine)
-    before = await value(engine, f"SELECT {stored} FROM current_posteriors WHERE number = 7")
+    before = await fetch_value(engine, f"SELECT {stored} FROM current_posteriors WHERE number = 7")
     after = next_float(before)
     assert math.isclose(before, after, rel_tol=1e-15)
     await change(engine, f"UPDATE posteriors SET {stored} = {after!r} WHERE subject = 7")
@@ -85,7 +93,7 @@ async def test_a_prior_below_zero_by_its_sign_alone_verifies_clean(engine):
 async def test_what_was_learned_is_verified_too(engine, kind):
     campaign = await answered(engine, update_law="easl-aware")
     one = "(SELECT number FROM states WHERE kind = :kind ORDER BY number LIMIT 1)"
-    raw = await value(engine, f"SELECT state FROM states WHERE kind = :kind AND number = {one}", kind=kind)
+    raw = await fetch_value(engine, f"SELECT state FROM states WHERE kind = :kind AND number = {one}", kind=kind)
     state = struct.pack("<d", 0.625) + raw[8:]
     async with engine.begin() as connection:
         changed = text(f"UPDATE states SET state = :state WHERE kind = :kind AND number = {one}")
@@ -117,7 +125,7 @@ async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):
 
 async def test_a_changed_response_changes_its_items_only(engine):
     campaign = await answered(engine, hits=1)
-    items = await value(engine, "SELECT items FROM responses")
+    items = await fetch_value(engine, "SELECT items FROM responses")
     await change(engine, "UPDATE responses SET values[1] = values[1] + 1")
     found = await verified(engine, campaign.slug)
     assert {m.number for m in found.mismatches} == {items[0]}
@@ -141,11 +149,11 @@ async def test_a_response_that_no_law_can_apply_is_named(engine):
 
 
 async def test_late_answers_are_learned_from_in_the_order_of_their_numbers(engine):
-    campaign = await running(engine, update_law="easl-aware", judgments_per_item=50)
-    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
-    hits = [await hit_of(engine, person) for person in people]
+    campaign = await create_running_campaign(engine, update_law="easl-aware", judgments_per_item=50)
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    hits = [await lease_hit(engine, person) for person in people]
     await expire_leases(engine)
-    await asyncio.gather(*(submit(engine, who, hit) for who, hit in zip(people, hits, strict=True)))
+    await asyncio.gather(*(submit_scores(engine, who, hit) for who, hit in zip(people, hits, strict=True)))
     assert await verified(engine, campaign.slug) == Verification(8, 12, 0, [])
 
 
@@ -160,8 +168,8 @@ async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
     campaign = await answered(engine)
     async with open_snapshot(engine) as connection:
         seen = await lifecycle.find_campaign(connection, campaign.slug)
-        late = await annotator(engine, campaign, "late")
-        await submit(engine, late, await hit_of(engine, late))
+        late = await create_annotator(engine, campaign, "late")
+        await submit_scores(engine, late, await lease_hit(engine, late))
         assert await replay.verify_by_replay(connection, seen) == Verification(4, 12, 0, [])
     assert (await verified(engine, campaign.slug)).responses == 5
 
@@ -172,13 +180,13 @@ async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, la
 
     No item gets all its judgments: v1 is in 80 rows, and at most in 16 live HITs.
     """
-    campaign = await running(engine, update_law=law, judgments_per_item=80 + 16 + 1)
+    campaign = await create_running_campaign(engine, update_law=law, judgments_per_item=80 + 16 + 1)
     results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 40
 
     async def live(k: int) -> None:
-        assignment = await annotator(engine, campaign, f"ann {k}")
+        assignment = await create_annotator(engine, campaign, f"ann {k}")
         for _ in range(4):
-            await submit(engine, assignment, await hit_of(engine, assignment))
+            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
 
     await asyncio.gather(*(live(k) for k in range(4)), import_results(engine, campaign, results))
     found = await verified(engine, campaign.slug)
@@ -187,35 +195,39 @@ async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, la
 
 async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(engine):
     """Its state was empty before the first answer; then other items were never looked at again."""
-    old, new = [await running(engine, update_law="easl-aware", name=name, items=6) for name in ("Old", "New")]
+    old, new = [
+        await create_running_campaign(engine, update_law="easl-aware", name=name, items=6) for name in ("Old", "New")
+    ]
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE states SET state = '' WHERE campaign_id = :old"), {"old": old.id})
     for campaign in (old, new):
         for k in range(4):
-            assignment = await annotator(engine, campaign, f"ann {k}")
-            await submit(engine, assignment, await hit_of(engine, assignment))
+            assignment = await create_annotator(engine, campaign, f"ann {k}")
+            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
     results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 3
     await import_results(engine, old, results)
     assert (await verified(engine, old.slug)).mismatches == []
     assert (await verified(engine, new.slug)).mismatches == []
     floats = "SELECT octet_length(state) / 8 FROM states WHERE kind = 'campaign' AND campaign_id = :id"
-    assert await value(engine, floats, id=old.id) == TOTALS_SIZE
-    assert await value(engine, floats, id=new.id) == len(INITIAL_CAMPAIGN_STATE) + TOTALS_SIZE
+    assert await fetch_value(engine, floats, id=old.id) == TOTALS_SIZE
+    assert await fetch_value(engine, floats, id=new.id) == len(INITIAL_CAMPAIGN_STATE) + TOTALS_SIZE
 
 
 async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(engine):
     """Those of items that were judged: what has become known of their annotators since counts for them as well."""
-    campaign = await running(engine, update_law="easl-aware", items=10, items_per_hit=5, judgments_per_item=50)
-    people = [await annotator(engine, campaign, f"ann {k}") for k in range(6)]
+    campaign = await create_running_campaign(
+        engine, update_law="easl-aware", items=10, items_per_hit=5, judgments_per_item=50
+    )
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(6)]
     for k in range(24):
-        hit = await hit_of(engine, people[k % 6])
+        hit = await lease_hit(engine, people[k % 6])
         at_random = k % 6 == 0
         scores = [float((item * 37 + k * 53) % 101 if at_random else 10 * item) for item in hit.items]
-        await submit(engine, people[k % 6], hit, scores=scores)
+        await submit_scores(engine, people[k % 6], hit, scores=scores)
     posteriors = "SELECT number, state FROM current_posteriors ORDER BY number"
-    before = await values(engine, posteriors)
-    last = await hit_of(engine, people[0])
-    await submit(engine, people[0], last, scores=[50.0] * 5)
-    changed = {now[0] for now, then in zip(await values(engine, posteriors), before, strict=True) if now != then}
+    before = await fetch_rows(engine, posteriors)
+    last = await lease_hit(engine, people[0])
+    await submit_scores(engine, people[0], last, scores=[50.0] * 5)
+    changed = {now[0] for now, then in zip(await fetch_rows(engine, posteriors), before, strict=True) if now != then}
     assert changed > set(last.items)
     assert (await verified(engine, campaign.slug)).mismatches == []

@@ -21,15 +21,15 @@ from app.record import law_storage, replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
-    execute,
-    hit_of,
-    next_hit,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
     requests_are_waiting_sql,
-    running,
-    submit,
-    value,
-    values,
+    submit_scores,
     wait_until,
 )
 from tests.campaigns.drafts import create_draft, import_results
@@ -68,30 +68,32 @@ async def verified(engine, campaign) -> replay.Verification:
 
 async def row_of(engine, assignment):
     """The annotator's row behind an assignment."""
-    return await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **assignment.parameters)
+    return await fetch_value(
+        engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **assignment.parameters
+    )
 
 
 async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
     """A campaign in which each of some people answered some HITs, and the rows of these people."""
-    campaign = await running(engine, judgments_per_item=50, items=30, **settings)
-    assignments = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    campaign = await create_running_campaign(engine, judgments_per_item=50, items=30, **settings)
+    assignments = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for k in range(hits):
         for n, assignment in enumerate(assignments):
-            hit = await hit_of(engine, assignment)
-            await submit(engine, assignment, hit, scores=[(7 * i + 13 * n + 31 * k) % 101 for i in hit.items])
+            hit = await lease_hit(engine, assignment)
+            await submit_scores(engine, assignment, hit, scores=[(7 * i + 13 * n + 31 * k) % 101 for i in hit.items])
     return campaign, [await row_of(engine, assignment) for assignment in assignments]
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotators_answers(engine, law):
     campaign, (_, _, third, _) = await answered(engine, update_law=law, hits=5)
-    before = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
+    before = await fetch_rows(engine, "SELECT state FROM current_posteriors ORDER BY number")
     await decide(engine, campaign, annotator=third)
     others = "SELECT annotator_id, items, values FROM responses WHERE annotator_id <> :id ORDER BY seq"
-    answers = await values(engine, others, id=third)
+    answers = await fetch_rows(engine, others, id=third)
     hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in answers]
     alone = posteriors_after(campaign.law, 30, hits, campaign.criteria[0].law_parameters)
-    after = await values(engine, "SELECT state FROM current_posteriors ORDER BY number")
+    after = await fetch_rows(engine, "SELECT state FROM current_posteriors ORDER BY number")
     assert after == [(state,) for state in alone.T.tolist()] != before
     assert await verified(engine, campaign) == replay.Verification(15, 30, 0, [])
 
@@ -99,19 +101,19 @@ async def test_posteriors_are_those_of_a_campaign_without_the_excluded_annotator
 @pytest.mark.parametrize("law", SCORE_LAWS)
 async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     await decide(engine, campaign, annotator=first)
     await decide(engine, campaign, "include", annotator=first)
-    assert await values(engine, POSTERIORS) == before
+    assert await fetch_rows(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).is_clean
 
 
 async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
     campaign, _ = await answered(engine)
-    seq, items = (await values(engine, "SELECT seq, items FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))[0]
-    before = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
+    seq, items = (await fetch_rows(engine, "SELECT seq, items FROM responses ORDER BY seq OFFSET 4 LIMIT 1"))[0]
+    before = {row[0]: row[4] for row in await fetch_rows(engine, POSTERIORS)}
     await decide(engine, campaign, "withdraw", response=seq)
-    after = {row[0]: row[4] for row in await values(engine, POSTERIORS)}
+    after = {row[0]: row[4] for row in await fetch_rows(engine, POSTERIORS)}
     assert {item for item in before if after[item] == before[item] - 1} == set(items)
     assert sum(after.values()) == sum(before.values()) - len(items)
     assert (await verified(engine, campaign)).is_clean
@@ -119,14 +121,14 @@ async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine
 
 async def test_every_decision_and_every_response_stays_in_the_record(engine):
     campaign, (first, *_) = await answered(engine)
-    count = await value(engine, "SELECT count(*) FROM responses")
+    count = await fetch_value(engine, "SELECT count(*) FROM responses")
     seqs = [await decide(engine, campaign, kind, annotator=first) for kind in ("exclude", "include", "withdraw")]
-    last_response = await value(engine, "SELECT max(seq) FROM responses")
+    last_response = await fetch_value(engine, "SELECT max(seq) FROM responses")
     assert last_response < seqs[0] < seqs[1] < seqs[2]  # one sequence, so that it is known which came first
-    assert await value(engine, "SELECT count(*) FROM responses") == count
-    told = await values(engine, "SELECT kind, reason, decided_by, decided_at FROM decisions ORDER BY seq")
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == count
+    told = await fetch_rows(engine, "SELECT kind, reason, decided_by, decided_at FROM decisions ORDER BY seq")
     assert told == [(kind, "too fast", "ada", NOW) for kind in ("exclude", "include", "withdraw")]
-    assert await value(engine, "SELECT revision FROM campaigns") == 3
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 3
 
 
 async def test_only_the_present_revision_is_kept(engine):
@@ -134,38 +136,38 @@ async def test_only_the_present_revision_is_kept(engine):
     await decide(engine, campaign, annotator=first)
     await decide(engine, campaign, annotator=second)
     for table in ("posteriors", "states"):
-        assert await values(engine, f"SELECT DISTINCT revision FROM {table}") == [(2,)]
+        assert await fetch_rows(engine, f"SELECT DISTINCT revision FROM {table}") == [(2,)]
 
 
 async def test_a_revision_without_a_new_decision_changes_nothing(engine):
     campaign, _ = await answered(engine)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await value(engine, "SELECT revision FROM campaigns") == 0
+    assert await fetch_value(engine, "SELECT revision FROM campaigns") == 0
 
 
 async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing(engine):
     campaign, (first, *_) = await answered(engine)
-    me = await annotator(engine, campaign, "ann 0")
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign, "ann 0")
+    hit = await lease_hit(engine, me)
     await decide(engine, campaign, annotator=first)
-    before = await values(engine, POSTERIORS)
-    receipt = await submit(engine, me, hit)
-    assert await value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
-    assert await values(engine, POSTERIORS) == before
+    before = await fetch_rows(engine, POSTERIORS)
+    receipt = await submit_scores(engine, me, hit)
+    assert await fetch_value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
+    assert await fetch_rows(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).is_clean
     await decide(engine, campaign, "include", annotator=first)
-    assert await values(engine, POSTERIORS) != before
+    assert await fetch_rows(engine, POSTERIORS) != before
     assert (await verified(engine, campaign)).is_clean
 
 
 async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     row = "WorkerId,AssignmentId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,{},v0,v1,10,90\n"
     await import_results(engine, campaign, row.format("A1"))
-    worker = await value(engine, "SELECT id FROM annotators")
+    worker = await fetch_value(engine, "SELECT id FROM annotators")
     await decide(engine, campaign, annotator=worker)
     await import_results(engine, campaign, row.format("A2"))
-    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -179,41 +181,41 @@ async def test_a_draft_has_nothing_to_decide_about(engine):
 
 async def test_a_copy_of_the_posteriors_follows_though_judgments_become_fewer(engine):
     campaign, (first, *_) = await answered(engine)
-    cache, me = PosteriorCache(), await annotator(engine, campaign, "somebody else")
-    await hit_of(engine, me, cache=cache)
+    cache, me = PosteriorCache(), await create_annotator(engine, campaign, "somebody else")
+    await lease_hit(engine, me, cache=cache)
     assert cache.indexes[campaign.id].index.judgments.sum() == 60
     await decide(engine, campaign, annotator=first)
-    await next_hit(engine, await annotator(engine, campaign, "another"), cache=cache)
+    await find_next_hit(engine, await create_annotator(engine, campaign, "another"), cache=cache)
     assert cache.indexes[campaign.id].index.judgments.sum() == 45
 
 
 async def test_items_are_asked_anew_for_what_no_longer_counts(engine):
-    campaign = await running(engine, judgments_per_item=1, items=5)
-    me = await annotator(engine, campaign, "careless")
-    await submit(engine, me, await hit_of(engine, me))
-    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
-    assert (await next_hit(engine, await annotator(engine, campaign, "nobody is needed"))).hit is None
-    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    campaign = await create_running_campaign(engine, judgments_per_item=1, items=5)
+    me = await create_annotator(engine, campaign, "careless")
+    await submit_scores(engine, me, await lease_hit(engine, me))
+    await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "nobody is needed"))).hit is None
+    await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
     await decide(engine, campaign, annotator=await row_of(engine, me))
-    assert len((await hit_of(engine, await annotator(engine, campaign, "careful"))).items) == 5
+    assert len((await lease_hit(engine, await create_annotator(engine, campaign, "careful"))).items) == 5
 
 
 async def test_who_comes_back_can_complete_a_campaign(engine):
-    campaign = await running(engine, judgments_per_item=1, items=5)
-    me = await annotator(engine, campaign, "careless")
-    await submit(engine, me, await hit_of(engine, me))
-    await execute(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
+    campaign = await create_running_campaign(engine, judgments_per_item=1, items=5)
+    me = await create_annotator(engine, campaign, "careless")
+    await submit_scores(engine, me, await lease_hit(engine, me))
+    await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
     await decide(engine, campaign, annotator=await row_of(engine, me))
-    assert await value(engine, "SELECT status FROM campaigns") == "running"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
     await decide(engine, campaign, "include", annotator=await row_of(engine, me))
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
 
 
 async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine):
     campaign, (first, *_) = await answered(engine, update_law="easl-aware")
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
-    before = await values(engine, POSTERIORS)
+    before = await fetch_rows(engine, POSTERIORS)
     async with engine.connect() as holding:  # an answer that is being stored: the switch waits, and is killed
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
         attempt = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
@@ -221,13 +223,13 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
-    assert await values(engine, POSTERIORS) == before
+    assert await fetch_rows(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).is_clean
     assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await revisions.find_campaigns_due_for_revision(engine) == []
-    assert await values(engine, POSTERIORS) != before
-    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert await fetch_rows(engine, POSTERIORS) != before
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -235,7 +237,7 @@ async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine
 async def test_nothing_is_decided_about_who_or_what_is_not_there(engine, what):
     campaign, _ = await answered(engine, hits=1)
     other, _ = await answered(engine, hits=1)
-    theirs = await value(engine, f"SELECT max({'annotator_id' if what == 'annotator' else 'seq'}) FROM responses")
+    theirs = await fetch_value(engine, f"SELECT max({'annotator_id' if what == 'annotator' else 'seq'}) FROM responses")
     for number in (99_999, theirs):  # the second is of another campaign
         async with engine.begin() as connection:
             with pytest.raises(NotFound) as problem:
@@ -252,7 +254,7 @@ async def test_revisions_of_many_campaigns_at_once_take_one_connection(database_
         for campaign, (first, _) in campaigns:
             await decided(connection, campaign, annotator=first)
     await asyncio.gather(*(revisions.revise_posteriors(small, campaign.id, now=NOW) for campaign, _ in campaigns))
-    assert await values(small, "SELECT DISTINCT revision FROM campaigns") == [(1,)]
+    assert await fetch_rows(small, "SELECT DISTINCT revision FROM campaigns") == [(1,)]
     await small.dispose()
 
 
@@ -273,8 +275,8 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(engine, patient, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
-    quick, slow = [await annotator(engine, campaign, name) for name in ("quick", "slow")]
-    hits = [await hit_of(engine, who) for who in (quick, slow)]
+    quick, slow = [await create_annotator(engine, campaign, name) for name in ("quick", "slow")]
+    hits = [await lease_hit(engine, who) for who in (quick, slow)]
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
     async with engine.connect() as connection:  # an answer is stored, and its transaction is open yet
@@ -284,12 +286,12 @@ async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(en
         await submission.submit_answer(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
-        submitting = asyncio.create_task(submit(engine, slow, hits[1]))
+        submitting = asyncio.create_task(submit_scores(engine, slow, hits[1]))
         await wait_until(engine, requests_are_waiting_sql(2))  # who comes after the switch does not pass it by
         await storing.commit()
         await asyncio.gather(revising, submitting)
-    assert await value(engine, "SELECT count(*) FROM responses") == 14
-    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 14
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert await verified(engine, campaign) == replay.Verification(11, 30, 0, [])
 
 
@@ -306,7 +308,7 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, revising)
-    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -325,30 +327,30 @@ async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes
     for task in storing:
         task.cancel()
     await asyncio.wait(storing)
-    assert await values(engine, "SELECT DISTINCT revision FROM current_posteriors") == [(1,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM current_posteriors") == [(1,)]
 
 
 async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, patient):
     """By then its items have fewer judgments to spare than late answers need, yet as many as its lease holds."""
-    campaign = await running(engine, items=5, judgments_per_item=3)
-    people = [await annotator(engine, campaign, name) for name in ("excluded", "one", "two")]
-    await submit(engine, people[0], await hit_of(engine, people[0]))
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=3)
+    people = [await create_annotator(engine, campaign, name) for name in ("excluded", "one", "two")]
+    await submit_scores(engine, people[0], await lease_hit(engine, people[0]))
     excluded = await row_of(engine, people[0])
     await decide(engine, campaign, annotator=excluded)
-    hits = [await hit_of(engine, who) for who in people[1:]]
-    third = await annotator(engine, campaign, "three")
-    held = await hit_of(engine, third)
+    hits = [await lease_hit(engine, who) for who in people[1:]]
+    third = await create_annotator(engine, campaign, "three")
+    held = await lease_hit(engine, third)
     async with engine.begin() as connection:
         await decided(connection, campaign, "include", annotator=excluded)
     async with engine.connect() as holding:
         await holding.execute(text("SELECT FROM campaigns FOR KEY SHARE"))
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
-        submitting = asyncio.create_task(submit(engine, people[1], hits[0]))
+        submitting = asyncio.create_task(submit_scores(engine, people[1], hits[0]))
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(revising, submitting)
     assert held.id
-    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -366,17 +368,17 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
 
     Not for ever: revising is done in a process that steps back for others, and on a busy machine they would outrun it.
     """
-    campaign = await running(roomy, update_law=law, judgments_per_item=1000, items=60)
-    assignments = [await annotator(roomy, campaign, f"ann {k}") for k in range(16)]
+    campaign = await create_running_campaign(roomy, update_law=law, judgments_per_item=1000, items=60)
+    assignments = [await create_annotator(roomy, campaign, f"ann {k}") for k in range(16)]
     rows = [await row_of(roomy, assignment) for assignment in assignments[:excluded]]
     cache, over = PosteriorCache(), asyncio.Event()
     receipts: list[int] = []
 
     async def work(assignment, rng):
         while not over.is_set() and len(receipts) < most:
-            hit = await hit_of(roomy, assignment, cache=cache)
+            hit = await lease_hit(roomy, assignment, cache=cache)
             scores = [rng.randint(0, 100) for _ in hit.items]
-            receipts.append((await submit(roomy, assignment, hit, scores=scores)).seq)
+            receipts.append((await submit_scores(roomy, assignment, hit, scores=scores)).seq)
 
     async def exclude():
         for row, kind in itertools.product(rows, ("exclude", "include", "exclude")):
@@ -385,8 +387,8 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
 
     people = [work(assignment, random.Random(k)) for k, assignment in enumerate(assignments)]
     await asyncio.gather(exclude(), *people)
-    assert sorted(receipts) == [seq for (seq,) in await values(roomy, "SELECT seq FROM responses ORDER BY seq")]
-    assert await value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
-    counted = await value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
+    assert sorted(receipts) == [seq for (seq,) in await fetch_rows(roomy, "SELECT seq FROM responses ORDER BY seq")]
+    assert await fetch_value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
+    counted = await fetch_value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
     found = await verified(roomy, campaign)
     assert (found.responses, found.is_clean) == (counted, True)

@@ -12,7 +12,15 @@ from app.errors import Conflict, Invalid
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 
@@ -30,14 +38,16 @@ async def rehearse(engine, campaign, *, seed=1, **chosen):
 
 
 async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
-    campaign = await running(engine, items=40, launched=False, judgments_per_item=8, hits_per_annotator=1000)
+    campaign = await create_running_campaign(
+        engine, items=40, launched=False, judgments_per_item=8, hits_per_annotator=1000
+    )
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number * 2.5)"))
         campaign = await apply_transition(connection, campaign.slug, "launch", now=NOW)
     await rehearse(engine, campaign, hits=1000, truth_column="oracle")
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     async with engine.begin() as connection:
         assert (await verify_by_replay(connection, campaign)).mismatches == []
 
@@ -45,7 +55,9 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
 async def test_a_made_up_crowd_answers_by_every_criterion(engine):
     campaign = await create_campaign_with_criteria(engine, 3, items=30, judgments_per_item=8, cannot_be_judged=True)
     assert await rehearse(engine, campaign, hits=500, annotators=6, unjudgeable=0.1) > 40
-    rows = await values(engine, "SELECT score FROM current_posteriors WHERE judgments > 0 ORDER BY criterion, number")
+    rows = await fetch_rows(
+        engine, "SELECT score FROM current_posteriors WHERE judgments > 0 ORDER BY criterion, number"
+    )
     correlations = np.corrcoef(np.reshape(rows, (3, -1)))[np.triu_indices(3, 1)]
     assert (np.abs(correlations) < 0.9).all()
     assert correlations.max() > 0.1
@@ -56,10 +68,10 @@ async def test_a_made_up_crowd_answers_by_every_criterion(engine):
 async def test_the_same_seed_gives_the_same_answers(engine):
     answers = []
     for _ in range(2):
-        campaign = await running(engine)
+        campaign = await create_running_campaign(engine)
         await rehearse(engine, campaign, hits=5)
         answers.append(
-            await values(
+            await fetch_rows(
                 engine, "SELECT items, values FROM responses WHERE campaign_id = :c ORDER BY seq", c=campaign.id
             )
         )
@@ -68,19 +80,19 @@ async def test_the_same_seed_gives_the_same_answers(engine):
 
 @pytest.mark.parametrize(("status", "said"), [("draft", "launch it first"), ("finished", "hands out no HITs")])
 async def test_a_campaign_that_is_not_open_gets_no_made_up_annotators(engine, status, said):
-    campaign = await running(engine, launched=status != "draft")
+    campaign = await create_running_campaign(engine, launched=status != "draft")
     if status == "finished":
         async with engine.begin() as connection:
             campaign = await apply_transition(connection, campaign.slug, "finish", now=NOW)
     with pytest.raises(Conflict, match=said) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "not_running"
-    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
 
 
 async def test_made_up_answers_never_mix_with_those_of_people(engine):
-    campaign = await running(engine)
-    await submit(engine, me := await annotator(engine, campaign), await hit_of(engine, me))
+    campaign = await create_running_campaign(engine)
+    await submit_scores(engine, me := await create_annotator(engine, campaign), await lease_hit(engine, me))
     with pytest.raises(Conflict) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "people_have_answered"
@@ -89,9 +101,9 @@ async def test_made_up_answers_never_mix_with_those_of_people(engine):
 
 
 async def test_made_up_answers_are_marked(engine):
-    await rehearse(engine, await running(engine), hits=2)
+    await rehearse(engine, await create_running_campaign(engine), hits=2)
     assert set(
-        await values(engine, "SELECT source, platform FROM responses JOIN annotators a ON a.id = annotator_id")
+        await fetch_rows(engine, "SELECT source, platform FROM responses JOIN annotators a ON a.id = annotator_id")
     ) == {("simulation", "simulation")}
 
 
@@ -100,7 +112,7 @@ async def test_made_up_answers_are_marked(engine):
     [('{"verb": "run", "oracl": 1}', "column_unknown"), ('{"oracle": "seldom"}', "truth_not_numeric")],
 )
 async def test_a_truth_that_is_not_a_number_or_not_there_is_refused(engine, fields, code):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = CAST(:fields AS jsonb)"), {"fields": fields})
     with pytest.raises(Invalid) as refusal:
@@ -115,20 +127,22 @@ async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
     campaign = await create_campaign_of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
     await rehearse(engine, campaign, hits=200, population=plain_population(0.15))
-    scores = [score for (score,) in await values(engine, "SELECT score FROM current_posteriors ORDER BY number")]
+    scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
-    used = [count for (count,) in await values(engine, "SELECT count(*) FROM responses GROUP BY segment")]
+    used = [count for (count,) in await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY segment")]
     assert (len(used), max(used) - min(used)) == (20, 1)
 
 
 async def test_who_may_answer_no_more_leaves_the_others_to_go_on(engine):
-    campaign = await running(engine, items=40, judgments_per_item=50, hits_per_annotator=2)
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=50, hits_per_annotator=2)
     assert await rehearse(engine, campaign) == 10
-    told = await values(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")
+    told = await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")
     assert told == [(2,)] * 5
 
 
 async def test_who_has_seen_all_items_leaves_the_others_to_go_on(engine):
-    campaign = await running(engine, items=12, judgments_per_item=50, items_per_hit=6, repeat_items=False)
+    campaign = await create_running_campaign(
+        engine, items=12, judgments_per_item=50, items_per_hit=6, repeat_items=False
+    )
     assert await rehearse(engine, campaign) == 10
-    assert set(await values(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")) == {(2,)}
+    assert set(await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY annotator_id")) == {(2,)}

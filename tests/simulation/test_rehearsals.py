@@ -14,7 +14,17 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, value, values, wait_until
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+    wait_until,
+)
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.campaigns.drafts import replay_is_clean
 from tests.media.files import png, with_files
@@ -37,7 +47,7 @@ async def start_rehearsal(engine, campaign, crowd=CROWD):
 
 async def dies(engine):
     """The process that leads the crowds dies: time passes, and it says no more that it leads them."""
-    await execute(engine, "UPDATE crowds SET led_until = clock_timestamp() - interval '1 second'")
+    await execute_sql(engine, "UPDATE crowds SET led_until = clock_timestamp() - interval '1 second'")
 
 
 async def removed(engine, slug):
@@ -46,7 +56,7 @@ async def removed(engine, slug):
 
 
 async def sizes(engine):
-    return {table: await value(engine, f"SELECT count(*) FROM {table}") for table in TABLES}
+    return {table: await fetch_value(engine, f"SELECT count(*) FROM {table}") for table in TABLES}
 
 
 async def answered(engine, copy, crowd=CROWD):
@@ -65,12 +75,12 @@ async def code_of(what):
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
 async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it(engine, law):
-    campaign = await running(engine, launched=False, update_law=law)
+    campaign = await create_running_campaign(engine, launched=False, update_law=law)
     before = await sizes(engine)
     copy, new = await start_rehearsal(engine, campaign)
     assert (new, copy.name, copy.slug, copy.status) == (True, "Verbs (rehearsal)", "verbs-rehearsal", "running")
     await answered(engine, copy)
-    assert set(await values(engine, "SELECT campaign_id, source FROM responses")) == {(copy.id, "simulation")}
+    assert set(await fetch_rows(engine, "SELECT campaign_id, source FROM responses")) == {(copy.id, "simulation")}
     assert await replay_is_clean(engine, copy.slug)
     await removed(engine, copy.slug)
     assert await sizes(engine) == before
@@ -79,7 +89,9 @@ async def test_a_crowd_answers_a_copy_to_its_end_and_one_click_removes_all_of_it
 
 async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
     goal: dict[str, Any] = {"goal": "intervals", "goal_width": 50, "when_reached": "finish"}
-    copy, _ = await start_rehearsal(engine, await running(engine, launched=False, judgments_per_item=1_000, **goal))
+    copy, _ = await start_rehearsal(
+        engine, await create_running_campaign(engine, launched=False, judgments_per_item=1_000, **goal)
+    )
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS, pause=0)
     crowds = RehearsalCrowds(engine, lambda: NOW, looks.request_scan, pause=0)
     crowds.start(copy, CROWD)
@@ -89,7 +101,7 @@ async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
 
 
 async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
-    copy, _ = await start_rehearsal(engine, await running(engine, launched=False))
+    copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, launched=False))
     await removed(engine, copy.slug)
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
     await looks.finish(copy.id)
@@ -102,14 +114,14 @@ async def lifecycle_row(engine, slug):
 
 
 async def test_of_two_clicks_at_once_one_begins_it(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     both = await asyncio.gather(start_rehearsal(engine, campaign), start_rehearsal(engine, campaign))
     assert sorted(new for _, new in both) == [False, True]
     assert len({copy.id for copy, _ in both}) == 1
 
 
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
-    copy, _ = await start_rehearsal(engine, await running(engine))
+    copy, _ = await start_rehearsal(engine, await create_running_campaign(engine))
     async with engine.connect() as connection:
         assert [row.name for row in await summaries.load_campaign_list(connection)] == ["Verbs"]
         assert [row.name for row in await summaries.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
@@ -121,38 +133,43 @@ async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, clie
 
 
 async def test_a_long_name_leaves_room_for_what_it_is(engine):
-    copy, _ = await start_rehearsal(engine, await running(engine, name="long " * 90))
+    copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, name="long " * 90))
     assert copy.name.endswith(" (rehearsal)")
     assert copy.slug.endswith("-rehearsal")
     assert len(copy.slug) <= 60
 
 
 async def test_what_is_no_rehearsal_or_holds_answers_of_people_is_not_removed(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     assert await code_of(removed(engine, campaign.slug)) == "not_a_rehearsal"
     copy, _ = await start_rehearsal(engine, campaign)
-    someone = await annotator(engine, copy)
-    await submit(engine, someone, await hit_of(engine, someone))
+    someone = await create_annotator(engine, copy)
+    await submit_scores(engine, someone, await lease_hit(engine, someone))
     assert await code_of(removed(engine, copy.slug)) == "people_have_answered"
-    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
 
 
 async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine, monkeypatch):
-    campaign = await running(engine, launched=False)
+    campaign = await create_running_campaign(engine, launched=False)
     for limit in ("MAX_REHEARSAL_ITEMS", "MAX_REHEARSAL_BYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(rehearsals, limit, 11)
             assert await code_of(start_rehearsal(engine, campaign)) == "too_large_to_rehearse"
-    small, empty = await running(engine, items=6), await running(engine, items=6, launched=False)
-    await execute(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
+    small, empty = (
+        await create_running_campaign(engine, items=6),
+        await create_running_campaign(engine, items=6, launched=False),
+    )
+    await execute_sql(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
     assert await code_of(start_rehearsal(engine, empty)) == "no_items"
     unknown = RehearsalCrowd(4, plain_population(0.1), "oracle")
     assert await code_of(start_rehearsal(engine, small, unknown)) == "column_unknown"
     copy, _ = await start_rehearsal(engine, small)
     assert await code_of(start_rehearsal(engine, copy)) == "is_a_rehearsal"
     monkeypatch.setattr(rehearsals, "MAX_REHEARSALS", 1)
-    assert await code_of(start_rehearsal(engine, await running(engine, items=6))) == "too_many_rehearsals"
-    assert await value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
+    assert (
+        await code_of(start_rehearsal(engine, await create_running_campaign(engine, items=6))) == "too_many_rehearsals"
+    )
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns WHERE rehearsal_of IS NOT NULL") == 1
 
 
 async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
@@ -171,7 +188,7 @@ async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
 
 
 async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
-    copy, _ = await start_rehearsal(engine, await running(engine, judgments_per_item=1000))
+    copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.01)
     crowds.start(copy, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
@@ -184,7 +201,7 @@ async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine
 
 
 async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd_on(engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     crowd = RehearsalCrowd(annotators=4, population=plain_population(0.1, 0.25), truth_column=None)
     copy, _ = await led(engine, campaign, crowd)
     assert (await led(engine, campaign))[1] is None  # its process lives
@@ -201,19 +218,21 @@ async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd
 
 async def test_a_process_says_that_it_leads_a_crowd_and_goes_away_when_another_one_does(engine, monkeypatch):
     monkeypatch.setattr(rehearsals, "LEAD_RENEWAL_SECONDS", 0)
-    campaign = await running(engine, judgments_per_item=1000)
+    campaign = await create_running_campaign(engine, judgments_per_item=1000)
     copy, crowd = await led(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.001)
     crowds.start(copy, crowd)
     await wait_until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
-    await execute(engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'")  # another one took the lead
+    await execute_sql(
+        engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'"
+    )  # another one took the lead
     await asyncio.wait_for(crowds.tasks.wait(), 60)
     assert (await lifecycle_row(engine, copy.slug)).status == "running"
 
 
 async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, app, researcher):
     app.state.rehearsals.pause = 0
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     copy, _ = await led(engine, campaign)
     address = PAGE.format(copy.slug)
     assert "The simulated annotators stopped" not in (await researcher.get(address)).text
@@ -228,17 +247,17 @@ async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, ap
 
 
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
-    copy, _ = await start_rehearsal(engine, await running(engine, judgments_per_item=1000))
+    copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(copy, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     await removed(engine, copy.slug)
     await asyncio.wait_for(crowds.tasks.wait(), 60)
-    assert await value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM posteriors WHERE campaign_id = :id", id=copy.id) == 0
 
 
 async def test_it_goes_with_the_draft_that_it_rehearses(engine):
-    campaign = await running(engine, launched=False)
+    campaign = await create_running_campaign(engine, launched=False)
     copy, _ = await start_rehearsal(engine, campaign)
     await answered(engine, copy)
     async with engine.begin() as connection:
@@ -247,7 +266,7 @@ async def test_it_goes_with_the_draft_that_it_rehearses(engine):
 
 
 async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engine):
-    campaign = await running(engine, judgments_per_item=1000)
+    campaign = await create_running_campaign(engine, judgments_per_item=1000)
     first, _ = await start_rehearsal(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start(first, CROWD)
@@ -263,10 +282,10 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
 
 async def test_careless_annotators_do_not_look(engine):
     async def spread(careless):
-        campaign = await running(engine, items=20, judgments_per_item=8)
+        campaign = await create_running_campaign(engine, items=20, judgments_per_item=8)
         copy, _ = await start_rehearsal(engine, campaign)
         await answered(engine, copy, RehearsalCrowd(4, plain_population(0.0, careless), None))
-        agreement = await value(
+        agreement = await fetch_value(
             engine,
             """SELECT avg(spread) FROM (SELECT stddev(value) AS spread FROM responses r,
                unnest(r.items, r.values) AS answer (item, value) WHERE campaign_id = :id GROUP BY item) AS items""",
@@ -281,13 +300,13 @@ async def test_careless_annotators_do_not_look(engine):
 
 async def test_it_begins_and_ends_on_the_campaigns_page(engine, app, researcher):
     app.state.rehearsals.pause = 0
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = PAGE.format(campaign.slug)
     assert "/rehearse" in (await researcher.get(address)).text
     reply = await researcher.post(address + "/rehearse", data={"annotators": "3", "noise": "5", "careless": "0"})
     assert reply.headers["location"] == PAGE.format("verbs-rehearsal")
     await wait_until(engine, FINISHED)
-    assert await value(engine, "SELECT count(*) FROM annotators") == 3
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 3
     page = (await researcher.get(reply.headers["location"])).text
     assert "All answers here are simulated" in page
     assert "/share" not in page
@@ -299,28 +318,28 @@ async def test_it_begins_and_ends_on_the_campaigns_page(engine, app, researcher)
     assert again.headers["location"] == reply.headers["location"]
     back = await researcher.post(reply.headers["location"] + "/remove-rehearsal", follow_redirects=True)
     assert "Rehearsal removed" in back.text
-    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1
 
 
 async def test_who_may_not_is_refused(engine, researcher, client):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = PAGE.format(campaign.slug) + "/rehearse"
     assert (await client.post(address)).headers["location"].startswith("/login")
     del researcher.headers["X-CSRF-Token"]
     refused = await researcher.post(address, headers={"accept": "application/json"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "csrf_failed")
-    assert await value(engine, "SELECT count(*) FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1
 
 
 async def test_the_form_offers_all_that_annotators_can_be_like(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     page = (await researcher.get(PAGE.format(campaign.slug))).text
     for offered in ("", *POPULATIONS, *CARELESS_KINDS):
         assert f'<option value="{offered}">' in page
 
 
 async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = PAGE.format(campaign.slug) + "/rehearse"
     said = {"annotators": "3", "careless": "100", "careless_how": "straight_line", "like": "mlqe-ro-en"}
     unknown = await researcher.post(address, data=said | {"like": "nobody"})
@@ -341,7 +360,7 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
     ],
 )
 async def test_the_form_says_how_many_annotators_the_campaign_needs(engine, researcher, settings, fewest, why):
-    campaign = await running(engine, launched=False, **({"judgments_per_item": 30} | settings))
+    campaign = await create_running_campaign(engine, launched=False, **({"judgments_per_item": 30} | settings))
     page = (await researcher.get(PAGE.format(campaign.slug))).text
     said = re.findall(r'data-fewest="(\d+)"( hidden)?>(.*?)</p>', page)
     assert [(int(number), bool(hidden)) for number, hidden, _ in said] == [(fewest, fewest <= 100)] * (fewest > 1)
@@ -352,8 +371,8 @@ async def test_the_form_says_how_many_annotators_the_campaign_needs(engine, rese
 
 
 async def test_the_column_that_is_plainly_meant_is_proposed(engine, researcher):
-    campaign = await running(engine, launched=False)
-    await execute(engine, """UPDATE items SET fields = '{"id": 7, "verb": "run", "length": 3, "oracle": "0.5"}'""")
+    campaign = await create_running_campaign(engine, launched=False)
+    await execute_sql(engine, """UPDATE items SET fields = '{"id": 7, "verb": "run", "length": 3, "oracle": "0.5"}'""")
     page = (await researcher.get(PAGE.format(campaign.slug))).text
     (believed,) = re.findall(r'<select id="crowd-truth".*?</select>', page, re.DOTALL)
     options = re.findall(r'<option value="(\w*)"( selected)?>', believed)

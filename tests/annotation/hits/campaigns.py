@@ -23,7 +23,9 @@ from app.designs.campaign import Campaign
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
-async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any) -> Campaign:
+async def create_running_campaign(
+    engine: AsyncEngine, *, items: int = 12, launched: bool = True, **settings: Any
+) -> Campaign:
     """A campaign with `items` items, launched."""
     defaults = {"name": "Verbs", "question": "How frequent?", "judgments_per_item": 3, "welcome": False}
     chosen = CampaignSettings.model_validate(defaults | settings)
@@ -37,7 +39,7 @@ async def running(engine: AsyncEngine, *, items: int = 12, launched: bool = True
         return await lifecycle.apply_transition(connection, draft.slug, "launch", now=NOW) if launched else draft
 
 
-async def annotator(
+async def create_annotator(
     engine: AsyncEngine, campaign: Campaign, name: str = "ann", platform: str = "link", **more: Any
 ) -> AssignmentId:
     """The assignment of someone who arrives."""
@@ -46,7 +48,7 @@ async def annotator(
         return await find_or_create_assignment(connection, campaign.id, platform, arrival, now=NOW)
 
 
-async def next_hit(
+async def find_next_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.NextHit:
     async with borrow_autocommit_driver(engine) as connection:
@@ -55,15 +57,15 @@ async def next_hit(
         )
 
 
-async def hit_of(
+async def lease_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.HitOnPage:
-    work = await next_hit(engine, assignment, now=now, cache=cache)
+    work = await find_next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
 
 
-async def submit(
+async def submit_scores(
     engine: AsyncEngine,
     assignment: AssignmentId,
     hit: leases.HitOnPage,
@@ -94,18 +96,18 @@ async def expire_leases(engine: AsyncEngine, hit: leases.HitOnPage | None = None
         await connection.execute(ended, {"hit": hit and hit.id, "seconds_ago": seconds_ago})
 
 
-async def values(engine: AsyncEngine, statement: str, **parameters: Any) -> list[Any]:
+async def fetch_rows(engine: AsyncEngine, statement: str, **parameters: Any) -> list[Any]:
     async with engine.connect() as connection:
         return [tuple(row) for row in await connection.execute(text(statement), parameters)]
 
 
-async def execute(engine: AsyncEngine, statement: str, **parameters: Any) -> None:
+async def execute_sql(engine: AsyncEngine, statement: str, **parameters: Any) -> None:
     async with engine.begin() as connection:
         await connection.execute(text(statement), parameters)
 
 
-async def value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
-    (row,) = await values(engine, statement, **parameters)
+async def fetch_value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
+    (row,) = await fetch_rows(engine, statement, **parameters)
     return row[0]
 
 
@@ -120,5 +122,5 @@ def requests_are_waiting_sql(requests: int) -> str:
 async def wait_until(engine: AsyncEngine, statement: str) -> None:
     """Wait for what others do to the database, as its clock or its locks tell."""
     async with asyncio.timeout(30):
-        while not await value(engine, statement):  # noqa: ASYNC110  (another connection changes it)
+        while not await fetch_value(engine, statement):  # noqa: ASYNC110  (another connection changes it)
             await asyncio.sleep(0.01)

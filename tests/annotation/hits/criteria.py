@@ -16,7 +16,7 @@ from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
-from tests.annotation.hits.campaigns import NOW, annotator, next_hit, running
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, find_next_hit
 
 NAMES = ("adequacy", "fluency", "style")
 
@@ -28,7 +28,7 @@ def criteria_settings(count: int = 2, **more: Any) -> list[dict[str, Any]]:
 async def create_campaign_with_criteria(engine: AsyncEngine, count: int = 2, **settings: Any) -> Campaign:
     """A running campaign with so many criteria."""
     chosen: dict[str, Any] = {"criteria": criteria_settings(count), "judgments_per_item": 50} | settings
-    return await running(engine, **chosen)
+    return await create_running_campaign(engine, **chosen)
 
 
 def settings_for_law(law: str) -> dict[str, Any]:
@@ -57,9 +57,9 @@ async def answer_all_hits(
 ) -> list[AssignmentId]:
     """So many people answer so many HITs each; their assignments. touched: it is known how the answers came about."""
     rng, cache = np.random.default_rng(7), PosteriorCache()
-    them = [await annotator(engine, campaign, f"ann {k}") for k in range(people)]
+    them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for me in them * hits:
-        work = await next_hit(engine, me, cache=cache)
+        work = await find_next_hit(engine, me, cache=cache)
         if work.hit is not None:
             touches = {item: Touch(700, 2, "mouse") for item in work.hit.items}
             known: dict[str, Any] = {"touches": touches, "viewport": "390x844"} if touched else {}

@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.designs.campaign import Campaign
-from tests.annotation.hits.campaigns import annotator, hit_of, next_hit, submit
+from tests.annotation.hits.campaigns import create_annotator, find_next_hit, lease_hit, submit_scores
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 SYSTEMS = ("ape", "bee", "cat", "doe")
@@ -34,10 +34,10 @@ async def answer_hits_of_systems(engine: AsyncEngine, campaign: Campaign, *, by:
     """So many people answer so many HITs each, as long as there are any."""
     cache = PosteriorCache()
     for name in range(by):
-        me = await annotator(engine, campaign, f"ann {name}")
+        me = await create_annotator(engine, campaign, f"ann {name}")
         for _ in range(each):
-            if (await next_hit(engine, me, cache=cache)).hit is None:
+            if (await find_next_hit(engine, me, cache=cache)).hit is None:
                 break
-            hit = await hit_of(engine, me, cache=cache)
+            hit = await lease_hit(engine, me, cache=cache)
             seen = campaign.design.simulate_answer([item / 10 for item in hit.items])
-            await submit(engine, me, hit, scores=seen)
+            await submit_scores(engine, me, hit, scores=seen)

@@ -32,7 +32,15 @@ from app.quality import decisions
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, next_hit, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    expire_leases,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+)
 
 T = TypeVar("T")
 
@@ -79,9 +87,13 @@ class AnyOrder(RuleBasedStateMachine):
             "hits_per_annotator": LIMIT,
             "repeat_items": False,
         }
-        self.campaign = await running(self.engine, items=ITEMS, update_law=law, consent="Version 1", **chosen)
-        self.people = [await annotator(self.engine, self.campaign, f"person {k}") for k in range(PEOPLE)]
-        found = await values(self.engine, "SELECT id FROM annotators WHERE campaign_id = :id ORDER BY id", **self.key)
+        self.campaign = await create_running_campaign(
+            self.engine, items=ITEMS, update_law=law, consent="Version 1", **chosen
+        )
+        self.people = [await create_annotator(self.engine, self.campaign, f"person {k}") for k in range(PEOPLE)]
+        found = await fetch_rows(
+            self.engine, "SELECT id FROM annotators WHERE campaign_id = :id ORDER BY id", **self.key
+        )
         self.rows = [row for (row,) in found]
 
     @property
@@ -110,7 +122,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.texts += 1
 
     def asks(self, who: int, process: int) -> None:
-        work = self.run(next_hit(self.engine, self.people[who], cache=self.caches[process % len(self.caches)]))
+        work = self.run(find_next_hit(self.engine, self.people[who], cache=self.caches[process % len(self.caches)]))
         if work.hit is None:
             assert self.may_be_told(who, work), work.reason
             return
@@ -195,7 +207,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.run(revisions.revise_posteriors(self.engine, self.campaign.id, now=NOW))
         newest = {hit.id: seq for who, given in self.answers.items() if not self.excluded(who) for seq, hit, _ in given}
         counted = f"SELECT hit_id, seq FROM responses WHERE campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}"
-        assert dict(self.run(values(self.engine, counted, campaign=self.campaign.id))) == newest
+        assert dict(self.run(fetch_rows(self.engine, counted, campaign=self.campaign.id))) == newest
 
     def excluded(self, who: int) -> bool:
         return self.barred.get(who) == "exclude"
@@ -270,7 +282,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert (await replay.verify_by_replay(connection, row)).is_clean
 
     async def check_record(self) -> None:
-        stored = await values(
+        stored = await fetch_rows(
             self.engine,
             "SELECT seq, hit_id, items, values FROM responses WHERE campaign_id = :id ORDER BY seq",
             **self.key,
@@ -284,7 +296,7 @@ class AnyOrder(RuleBasedStateMachine):
         await self.limits_hold()
 
     async def limits_hold(self) -> None:
-        taken = await values(
+        taken = await fetch_rows(
             self.engine,
             "SELECT annotator_id, count(*) FROM hits h WHERE campaign_id = :id "
             "AND (closed_at IS NULL AND expires_at > now() OR EXISTS ("
@@ -294,7 +306,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert all(count <= LIMIT for _, count in taken)
         most = "SELECT max(judgments) FROM current_posteriors WHERE campaign_id = :id"
         if not self.brought_back:
-            assert await value(self.engine, most, **self.key) <= WANTED
+            assert await fetch_value(self.engine, most, **self.key) <= WANTED
 
 
 async def test_whatever_happens_the_record_is_whole(engine: AsyncEngine) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.annotation.hits.campaigns import values
+from tests.annotation.hits.campaigns import fetch_rows
 from tests.annotation.hits.observer import HitForm, Observer
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items
@@ -98,8 +98,8 @@ async def test_images_of_checks_come_from_addresses_like_those_of_items(engine, 
     assert suspected == set()
     assert [len(one) for one in skeletons.values()] == [1] * 3
     address = "SELECT '/media/' || replace(CAST(address AS text), '-', '') FROM media"
-    assert shown <= {row[0] for row in await values(engine, address)}
-    assert shown & {row[0] for row in await values(engine, f"{address} WHERE name LIKE 'gold%'")}
+    assert shown <= {row[0] for row in await fetch_rows(engine, address)}
+    assert shown & {row[0] for row in await fetch_rows(engine, f"{address} WHERE name LIKE 'gold%'")}
 
 
 async def test_systems_are_not_known_again_by_anything_but_their_outputs(engine, client):

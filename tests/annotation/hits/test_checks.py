@@ -16,14 +16,14 @@ from app.quality import inputs
 from app.quality.check_positions import PlacedCheck, place_checks, presented_numbers
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
-    execute,
+    create_annotator,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
     form_fields,
-    hit_of,
-    next_hit,
-    submit,
-    value,
-    values,
+    lease_hit,
+    submit_scores,
 )
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, replay_is_clean
 
@@ -37,12 +37,12 @@ async def with_checks(engine, content=ITEMS + GOLD, **settings):
 
 async def hits_with_checks(engine, campaign, *, want=1, tries=60):
     """Of one person's HITs, answered one after another with 42 for everything, those that showed a check."""
-    me, found = await annotator(engine, campaign), []
+    me, found = await create_annotator(engine, campaign), []
     for _ in range(tries):
-        hit = await hit_of(engine, me)
+        hit = await lease_hit(engine, me)
         if {"g1", "g2", "a1"} & {*hit.ids}:
             found.append(hit)
-        await submit(engine, me, hit, scores=[42.0] * len(hit.items))
+        await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
         if len(found) == want:
             break
     return found
@@ -61,25 +61,25 @@ async def test_a_check_takes_the_place_of_an_item_and_looks_like_one(engine):
 async def test_what_is_said_of_a_check_is_stored_apart_and_never_scored(engine):
     campaign = await with_checks(engine)
     (hit,) = await hits_with_checks(engine, campaign)
-    ((items, given),) = await values(engine, "SELECT items, values FROM responses WHERE hit_id = :hit", hit=hit.id)
+    ((items, given),) = await fetch_rows(engine, "SELECT items, values FROM responses WHERE hit_id = :hit", hit=hit.id)
     assert [f"v{item}" for item in items] == [name for name in hit.ids if name.startswith("v")]
     assert given == [42.0] * 4
-    assert await values(engine, "SELECT hit_id, value FROM check_answers") == [(hit.id, 42.0)]
-    assert await value(engine, "SELECT count(*) FROM items") == 30
-    judged = await value(engine, "SELECT sum(judgments) FROM posteriors")
-    assert judged == await value(engine, "SELECT sum(cardinality(items)) FROM responses")
+    assert await fetch_rows(engine, "SELECT hit_id, value FROM check_answers") == [(hit.id, 42.0)]
+    assert await fetch_value(engine, "SELECT count(*) FROM items") == 30
+    judged = await fetch_value(engine, "SELECT sum(judgments) FROM posteriors")
+    assert judged == await fetch_value(engine, "SELECT sum(cardinality(items)) FROM responses")
 
 
 async def test_a_check_is_at_its_place_again_after_a_reload(engine):
     campaign = await with_checks(engine)
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     for _ in range(40):
-        hit = await hit_of(engine, me)
-        again = await hit_of(engine, me)
+        hit = await lease_hit(engine, me)
+        again = await lease_hit(engine, me)
         assert (again.items, again.ids, again.texts) == (hit.items, hit.ids, hit.texts)
         if not all(name.startswith("v") for name in hit.ids):
             return
-        await submit(engine, me, hit, scores=[1.0] * 5)
+        await submit_scores(engine, me, hit, scores=[1.0] * 5)
     pytest.fail("no check in forty HITs")
 
 
@@ -92,33 +92,33 @@ async def test_nobody_sees_a_check_twice_and_when_all_were_seen_no_hit_has_one(e
 
 async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
     campaign = await with_checks(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
-        await submit(engine, me, hit, scores=[1.0] * 5)
-        hit = await hit_of(engine, me)
+        await submit_scores(engine, me, hit, scores=[1.0] * 5)
+        hit = await lease_hit(engine, me)
     place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
     short = hit.items[:place] + hit.items[place + 1 :]
     with pytest.raises(Invalid, match=f"Not all items have a score yet: {place + 1} of 5"):
-        await submit(engine, me, type(hit)(hit.id, short, [], [], {}, hit.expires_at), scores=[1.0] * 4)
-    assert await value(engine, "SELECT count(*) FROM check_answers") == 0
+        await submit_scores(engine, me, type(hit)(hit.id, short, [], [], {}, hit.expires_at), scores=[1.0] * 4)
+    assert await fetch_value(engine, "SELECT count(*) FROM check_answers") == 0
 
 
 async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check(engine):
     campaign = await with_checks(engine, checks_percent=50)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
-        await submit(engine, me, hit, scores=[1.0] * 5)
-        hit = await hit_of(engine, me)
-    told = await submit(engine, me, hit, scores=[42.0] * 5)
+        await submit_scores(engine, me, hit, scores=[1.0] * 5)
+        hit = await lease_hit(engine, me)
+    told = await submit_scores(engine, me, hit, scores=[42.0] * 5)
     changed = Answer(dict.fromkeys(hit.items, 90.0))
     async with borrow_autocommit_driver(engine) as connection:
         await undo.replace_answer(connection, me, hit.id, told.seq, changed, now=NOW)
         again = await undo.reopen_last_answer(connection, me, now=NOW)
     shown = {value for name, value in again.form.items() if name.startswith("score-")}
     assert shown == {"90"}
-    assert await values(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first
+    assert await fetch_rows(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first
 
 
 async def test_rules_see_which_checks_were_met(engine):
@@ -133,7 +133,7 @@ async def test_rules_see_which_checks_were_met(engine):
 async def test_the_page_of_annotators_says_how_many_were_met(engine, researcher):
     campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,42,1\ng2,to be,gold,90,1\n", judgments_per_item=50)
     await hits_with_checks(engine, campaign, want=2)
-    await annotator(engine, campaign, "another")
+    await create_annotator(engine, campaign, "another")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
     assert '<td class="figure">1 of 2</td>' in page
     assert page.count("of 2</td>") == 1
@@ -160,16 +160,16 @@ async def test_where_no_place_is_free_a_check_is_a_hit_of_its_own_that_counts_as
     engine, settings, rows, wanted
 ):
     campaign = await create_launched_campaign(engine, PAIRS + rows, judgments_per_item=9, checks_percent=50, **settings)
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     places = {1: [50.0], 2: [1.0, 2.0], 4: [1.0, 2.0, 2.0, 3.0]}[wanted]
-    answered, hit = 0, await hit_of(engine, me)
+    answered, hit = 0, await lease_hit(engine, me)
     while any(name.startswith("v") for name in hit.ids):
-        await submit(engine, me, hit, scores=places)
-        answered, hit = answered + 1, await hit_of(engine, me)
-    await submit(engine, me, hit, scores=places)
+        await submit_scores(engine, me, hit, scores=places)
+        answered, hit = answered + 1, await lease_hit(engine, me)
+    await submit_scores(engine, me, hit, scores=places)
     assert len(hit.ids) == len({*hit.items}) == wanted
-    assert await value(engine, "SELECT count(*) FROM check_answers") == wanted
-    assert (await next_hit(engine, me)).assignment.hits_answered == answered + 1
+    assert await fetch_value(engine, "SELECT count(*) FROM check_answers") == wanted
+    assert (await find_next_hit(engine, me)).assignment.hits_answered == answered + 1
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -200,7 +200,7 @@ async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine,
             with pytest.raises(Invalid, match=r"[Ll]ine 32") as refused:
                 await with_checks(engine, ITEMS + row)
             assert (refused.value.code, refused.value.details["line"]) == (code, 32)
-            assert await value(engine, "SELECT count(*) FROM items") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM items") == 0
 
 
 def test_a_check_stands_where_it_is_put():
@@ -216,7 +216,7 @@ def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as
 
 async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_meanwhile(engine, monkeypatch):
     campaign = await with_checks(engine, judgments_per_item=50, checks_percent=50, repeat_items=True)
-    me, cache, asked = await annotator(engine, campaign), PosteriorCache(), []
+    me, cache, asked = await create_annotator(engine, campaign), PosteriorCache(), []
 
     async def and_then_it_comes(*where, **how):
         proposal = await propose_hit(*where, **how)
@@ -227,9 +227,9 @@ async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_me
 
     monkeypatch.setattr("app.annotation.hits.leases.propose_hit", and_then_it_comes)
     for _ in range(20):
-        await submit(engine, me, await hit_of(engine, me, cache=cache), scores=[42.0] * 5)
+        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache), scores=[42.0] * 5)
         asked.clear()
-    assert await value(engine, "SELECT count(*) FROM check_answers") == 3
+    assert await fetch_value(engine, "SELECT count(*) FROM check_answers") == 3
 
 
 async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
@@ -254,15 +254,15 @@ async def test_a_copy_has_the_checks(engine):
     campaign = await with_checks(engine)
     async with engine.begin() as connection:
         copy = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW)
-    assert await value(engine, "SELECT count(*) FROM check_items WHERE campaign_id = :copy", copy=copy.id) == 3
-    assert await value(engine, "SELECT has_checks FROM campaigns WHERE id = :copy", copy=copy.id)
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items WHERE campaign_id = :copy", copy=copy.id) == 3
+    assert await fetch_value(engine, "SELECT has_checks FROM campaigns WHERE id = :copy", copy=copy.id)
 
 
 async def test_verify_finds_an_answer_to_a_check_that_is_gone(engine):
     campaign = await with_checks(engine)
     await hits_with_checks(engine, campaign)
     assert await replay_is_clean(engine, campaign.slug)
-    await execute(engine, "DELETE FROM check_answers")
+    await execute_sql(engine, "DELETE FROM check_answers")
     assert not await replay_is_clean(engine, campaign.slug)
 
 
@@ -281,8 +281,8 @@ async def test_what_takes_the_place_of_all_items_takes_that_of_the_checks_too(en
     campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS + GOLD)
     await import_items(engine, campaign, ITEMS, replace=True)
-    assert await value(engine, "SELECT count(*) FROM check_items") == 0
-    assert not await value(engine, "SELECT has_checks FROM campaigns")
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
+    assert not await fetch_value(engine, "SELECT has_checks FROM campaigns")
 
 
 @pytest.mark.parametrize(("first", "then"), [(GOLD, "g1,to be,,,\n"), ("g1,to be,,,\n", GOLD), (GOLD, GOLD)])
@@ -299,15 +299,15 @@ async def test_rows_without_ids_are_numbered_over_items_and_checks(engine):
     rows = "text,check,expected\na,,\nb,gold,80\nc,,\n"
     for _ in range(2):
         await import_items(engine, campaign, rows, identifier=None)
-    assert await values(engine, "SELECT external_id FROM items ORDER BY number") == [("1",), ("3",), ("4",), ("6",)]
-    assert await values(engine, "SELECT external_id FROM check_items ORDER BY number") == [("2",), ("5",)]
+    assert await fetch_rows(engine, "SELECT external_id FROM items ORDER BY number") == [("1",), ("3",), ("4",), ("6",)]
+    assert await fetch_rows(engine, "SELECT external_id FROM check_items ORDER BY number") == [("2",), ("5",)]
 
 
 async def test_json_lines_of_which_not_the_first_is_a_check_have_checks_too(engine):
     campaign = await create_draft(engine)
     rows = '{"id": "a", "text": "x"}\n{"id": "g", "text": "y", "check": "gold", "expected": 80}\n'
     assert await import_items(engine, campaign, rows, "items.jsonl") == 1
-    assert await values(engine, "SELECT external_id, expected FROM check_items") == [("g", {"value": 80.0})]
+    assert await fetch_rows(engine, "SELECT external_id, expected FROM check_items") == [("g", {"value": 80.0})]
 
 
 async def answered_until(client, campaign, which, **given):
@@ -393,18 +393,20 @@ async def test_a_report_that_a_check_does_not_load_is_kept_and_shown(app, client
     for who in ("p1", "p2"):
         address = f"/prolific/{campaign.link_key}?PROLIFIC_PID={who}&STUDY_ID=s&SESSION_ID=t"
         form = form_fields((await client.get(address)).text)
-        while not await value(engine, "SELECT count(*) FROM hit_checks WHERE hit_id = :hit", hit=int(form["hit"])):
+        while not await fetch_value(
+            engine, "SELECT count(*) FROM hit_checks WHERE hit_id = :hit", hit=int(form["hit"])
+        ):
             form = form_fields((await client.post(address, data=form)).text)
         for position in (*range(5), *range(5)):
             sent = {"token": form["token"], "hit": form["hit"], "broken": f"{position:02}"}
             assert (await client.post(address, data=sent)).status_code == 200
-    assert await value(engine, "SELECT count(*) FROM media_reports") == 8
-    shown = await values(engine, "SELECT check_number FROM hit_checks ORDER BY 1")
+    assert await fetch_value(engine, "SELECT count(*) FROM media_reports") == 8
+    shown = await fetch_rows(engine, "SELECT check_number FROM hit_checks ORDER BY 1")
     assert len(shown) == 2
-    assert await values(engine, "SELECT check_number FROM check_reports ORDER BY 1") == shown
+    assert await fetch_rows(engine, "SELECT check_number FROM check_reports ORDER BY 1") == shown
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert "did not load for" in page
     other = {"token": form["token"], "hit": str(int(form["hit"]) - 1), "broken": "00"}
     await client.post(address, data=other)
-    assert await value(engine, "SELECT count(*) FROM check_reports") == 2
-    assert await value(engine, "SELECT count(*) FROM media_reports") == 8
+    assert await fetch_value(engine, "SELECT count(*) FROM check_reports") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM media_reports") == 8

@@ -11,20 +11,29 @@ from app.database.bulk import open_snapshot
 from app.database.session import begin_transaction, create_engine
 from app.record.replay import verify_by_replay
 from app.selection.match_quality import match_quality
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 
 
 async def work_until_done(engine, assignment, cache, rng):
     """One annotator who posts every answer twice and sometimes asks twice."""
     while True:
-        work = await next_hit(engine, assignment, cache=cache)
+        work = await find_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
             return work.reason
         else:
             scores = rng.integers(0, 101, len(work.hit.items)).astype(float).tolist()
-            await asyncio.gather(*(submit(engine, assignment, work.hit, scores=scores) for _ in range(2)))
+            await asyncio.gather(*(submit_scores(engine, assignment, work.hit, scores=scores) for _ in range(2)))
 
 
 @pytest.mark.parametrize(("selection", "law"), [("streaming", "ra"), ("iterations", "ra"), ("streaming", "easl-aware")])
@@ -32,8 +41,10 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
     engines = [create_engine(database_url, pool_size=8) for _ in range(2)]
     processes = [PosteriorCache(), PosteriorCache()]  # each stands for one server process with its own copy
     try:
-        campaign = await running(engines[0], items=50, judgments_per_item=6, selection=selection, update_law=law)
-        crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(32)]
+        campaign = await create_running_campaign(
+            engines[0], items=50, judgments_per_item=6, selection=selection, update_law=law
+        )
+        crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(32)]
         reasons = await asyncio.gather(
             *(
                 work_until_done(engines[k % 2], assignment, processes[k % 2], np.random.default_rng(k))
@@ -41,9 +52,9 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
             )
         )
         assert set(reasons) == {"all_done"}
-        assert set(await values(engines[0], "SELECT judgments FROM posteriors")) == {(6,)}
-        assert await value(engines[0], "SELECT sum(cardinality(items)) FROM responses") == 50 * 6
-        assert await value(engines[0], "SELECT status FROM campaigns") == "finished"
+        assert set(await fetch_rows(engines[0], "SELECT judgments FROM posteriors")) == {(6,)}
+        assert await fetch_value(engines[0], "SELECT sum(cardinality(items)) FROM responses") == 50 * 6
+        assert await fetch_value(engines[0], "SELECT status FROM campaigns") == "finished"
         async with open_snapshot(engines[0]) as connection:
             assert (await verify_by_replay(connection, campaign)).is_clean
     finally:
@@ -53,20 +64,20 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
 
 async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine):
     """The first companion of a known leader, over many HITs that are given back each time, by chi-square."""
-    campaign = await running(engine, items=8, items_per_hit=2, judgments_per_item=10_000)
-    first = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=8, items_per_hit=2, judgments_per_item=10_000)
+    first = await create_annotator(engine, campaign)
     rng = np.random.default_rng(5)
     cache = PosteriorCache()
     for _ in range(12):
-        hit = await hit_of(engine, first, cache=cache)
-        await submit(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())
-    rows = await values(engine, "SELECT score, variance FROM current_posteriors ORDER BY number")
+        hit = await lease_hit(engine, first, cache=cache)
+        await submit_scores(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())
+    rows = await fetch_rows(engine, "SELECT score, variance FROM current_posteriors ORDER BY number")
     score, variance = np.array(rows).T
     leader = int(np.argmax(variance))
     quality = match_quality(score[leader], variance[leader], score, variance, campaign.gamma)
     quality[leader] = 0
     counts = np.zeros(8)
-    someone = await annotator(engine, campaign, "someone")
+    someone = await create_annotator(engine, campaign, "someone")
     async with begin_transaction(engine) as connection:
         here = await load_assignment(connection, cache, assignment_query_by_id(someone))
         for _ in range(1500):

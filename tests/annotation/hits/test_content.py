@@ -7,7 +7,7 @@ import pytest
 from app.annotation.hits import media_report
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, value
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_value, lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import png, with_files
 
@@ -51,8 +51,8 @@ async def test_source_and_reference_stand_beside_the_items(engine, client):
 
 async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(engine):
     campaign = await with_files(engine, FIVE, content="image")
-    first, second = [await annotator(engine, campaign, name) for name in ("w1", "w2")]
-    hit = await hit_of(engine, first)
+    first, second = [await create_annotator(engine, campaign, name) for name in ("w1", "w2")]
+    hit = await lease_hit(engine, first)
     async with borrow_autocommit_driver(engine) as connection:
         for who in (first, first, second):
             await media_report.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)
@@ -60,7 +60,7 @@ async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(e
         await media_report.store_media_report(
             connection, AssignmentId(first.campaign_id, 10**9), hit.id, hit.items[1], now=NOW
         )
-    assert await value(engine, REPORTS) == 1
+    assert await fetch_value(engine, REPORTS) == 1
 
 
 async def test_without_a_script_a_report_keeps_what_was_entered_and_researchers_see_it(engine, client, researcher):
@@ -73,7 +73,7 @@ async def test_without_a_script_a_report_keeps_what_was_entered_and_researchers_
     )
     assert "Thank you, that is reported" in again.text
     assert 'value="37"' in again.text
-    assert await value(engine, REPORTS) == 1
+    assert await fetch_value(engine, REPORTS) == 1
     shown = await researcher.get(f"/admin/campaigns/{campaign.slug}/items")
     assert "Did not load for 1 annotator." in shown.text
     assert shown.text.count("/media/") == 5

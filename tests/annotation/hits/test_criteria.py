@@ -18,7 +18,16 @@ from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from app.record.campaign_law import law_hit as read_by_law
 from app.record.responses import Response
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, next_hit, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+)
 from tests.annotation.hits.criteria import (
     NAMES,
     answer_all_hits,
@@ -42,18 +51,18 @@ async def verified(engine, campaign) -> replay.Verification:
 
 async def states_of(engine, criterion):
     statement = "SELECT state FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
-    return [state for (state,) in await values(engine, statement, criterion=criterion)]
+    return [state for (state,) in await fetch_rows(engine, statement, criterion=criterion)]
 
 
 async def responses(engine):
-    return await values(engine, "SELECT seq, annotator_id, items, values, extra FROM responses ORDER BY seq")
+    return await fetch_rows(engine, "SELECT seq, annotator_id, items, values, extra FROM responses ORDER BY seq")
 
 
 @pytest.mark.parametrize("count", [2, 3])
 async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_another(engine, count):
     campaign = await create_campaign_with_criteria(engine, count)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(3))
     first = await submit_by_criterion(engine, me, hit, said)
     again = await submit_by_criterion(engine, me, hit, said)
@@ -63,7 +72,7 @@ async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_anoth
     assert stored == [value for name in NAMES[:count] for value in said[name]]
     assert extra == {"criteria_order": [one.name for one in campaign.criteria_in_order(who)]}
     judged = "SELECT criterion, sum(judgments), count(*) FROM current_posteriors GROUP BY 1 ORDER BY 1"
-    assert await values(engine, judged) == [(k, len(items), 12) for k in range(count)]
+    assert await fetch_rows(engine, judged) == [(k, len(items), 12) for k in range(count)]
 
 
 @pytest.mark.parametrize("law", ONLINE_LAWS)
@@ -98,7 +107,7 @@ async def test_every_design_asks_by_two_criteria(engine, design):
 async def test_verification_says_by_which_criterion_something_is_wrong(engine):
     campaign = await create_campaign_with_criteria(engine)
     await answer_all_hits(engine, campaign)
-    await execute(engine, "UPDATE posteriors SET score = 0.123 WHERE criterion = 1 AND subject = 4")
+    await execute_sql(engine, "UPDATE posteriors SET score = 0.123 WHERE criterion = 1 AND subject = 4")
     found = await verified(engine, campaign)
     assert [(one.criterion, one.external_id, one.column) for one in found.mismatches] == [("fluency", "v4", "score")]
 
@@ -108,7 +117,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
     campaign = await create_campaign_with_criteria(engine, update_law=law)
     await answer_all_hits(engine, campaign)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
-    somebody = await value(engine, "SELECT min(annotator_id) FROM responses")
+    somebody = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     for kind in ("exclude", "include"):
         async with engine.begin() as connection:
             await revisions.record_decision(
@@ -118,20 +127,20 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
         assert (await verified(engine, campaign)).is_clean
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
-    assert await values(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
 
 
 async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     campaign = await create_campaign_with_criteria(engine)
     (me, *_) = await answer_all_hits(engine, campaign, hits=1)
-    somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
+    somebody = await fetch_value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
-    hit = await hit_of(engine, me)
+    hit = await lease_hit(engine, me)
     await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
     assert (await verified(engine, campaign)).is_clean
@@ -149,8 +158,8 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
 )
 async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, sent, code):
     campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
@@ -163,9 +172,9 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
 
 
 async def test_a_campaign_without_criteria_takes_none(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     with pytest.raises(Invalid) as refused:
         await submit_by_criterion(engine, me, hit, {"adequacy": [50.0] * len(hit.items)})
     assert refused.value.code == "criterion_unknown"
@@ -173,8 +182,8 @@ async def test_a_campaign_without_criteria_takes_none(engine):
 
 async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
     campaign = await create_campaign_with_criteria(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
@@ -185,8 +194,8 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
 
 async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
     fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
     async with borrow_autocommit_driver(engine) as connection:
@@ -197,11 +206,13 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     assert stored[1:count] == [10.0 * item for item in items[1:]]
     assert stored[count + 1 :] == [10.0 * item + 1 for item in items[1:]]
     assert extra["cannot_be_judged"] == {str(items[0]): BROKEN}
-    assert await value(engine, "SELECT telemetry FROM responses") == {
+    assert await fetch_value(engine, "SELECT telemetry FROM responses") == {
         "changes": [None] * (count + 1) + [4] + [None] * (count - 2),
         "viewport": "390x844",
     }
-    assert await values(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(items[0], 1)]
+    assert await fetch_rows(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [
+        (items[0], 1)
+    ]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -211,8 +222,8 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
     )
     cache, rng, asked = PosteriorCache(), np.random.default_rng(2), 0
     for name in ("ann", "bob", "cem", "dan"):
-        me = await annotator(engine, campaign, name)
-        while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+        me = await create_annotator(engine, campaign, name)
+        while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
             hit = work.hit
             judged = [item for item in hit.items if item != 3]
             said = {
@@ -226,8 +237,10 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
                 await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
             asked += 3 in hit.items
     assert asked == 2
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    assert await values(engine, "SELECT DISTINCT criterion, judgments FROM current_posteriors WHERE number < 3") == [
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_rows(
+        engine, "SELECT DISTINCT criterion, judgments FROM current_posteriors WHERE number < 3"
+    ) == [
         (0, 2),
         (1, 2),
     ]
@@ -236,7 +249,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
 
 async def answer_until_done(engine, campaign, me, cache, rng):
     while True:
-        work = await next_hit(engine, me, cache=cache)
+        work = await find_next_hit(engine, me, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -253,7 +266,7 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
         campaign = await create_campaign_with_criteria(
             engine, 3, items=20, judgments_per_item=4, selection=selection, update_law=law
         )
-        crowd = [await annotator(engine, campaign, f"a{k}") for k in range(12)]
+        crowd = [await create_annotator(engine, campaign, f"a{k}") for k in range(12)]
         caches = [PosteriorCache(), PosteriorCache()]
         reasons = await asyncio.gather(
             *(
@@ -262,9 +275,9 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
             )
         )
         assert set(reasons) == {"all_done"}
-        assert set(await values(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
-        assert await value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
-        assert await value(engine, "SELECT status FROM campaigns") == "finished"
+        assert set(await fetch_rows(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
+        assert await fetch_value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
+        assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
         assert (await verified(engine, campaign)).is_clean
     finally:
         await engine.dispose()
@@ -273,19 +286,19 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
 async def test_answers_go_on_while_somebody_is_left_out(engine):
     campaign = await create_campaign_with_criteria(engine, 2, items=30)
     (me, *_) = await answer_all_hits(engine, campaign, hits=2)
-    somebody = await value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
+    somebody = await fetch_value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
         await revisions.record_decision(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
-    other = await annotator(engine, campaign, "other")
-    hit = await hit_of(engine, other)
+    other = await create_annotator(engine, campaign, "other")
+    hit = await lease_hit(engine, other)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(5))
     await asyncio.gather(
         revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by_criterion(engine, other, hit, said)
     )
     assert (await verified(engine, campaign)).is_clean
-    assert await value(engine, "SELECT count(*) FROM responses") == 7
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 7
 
 
 @pytest.mark.parametrize(("asked_by", "criterion"), [("adequacy", 0), ("fluency", 1)])
@@ -296,7 +309,7 @@ async def test_what_is_asked_next_follows_the_criterion_that_decides(engine, ask
     async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)
     mine = "SELECT score, variance FROM current_posteriors WHERE criterion = :criterion ORDER BY number"
-    known = await values(engine, mine, criterion=criterion)
+    known = await fetch_rows(engine, mine, criterion=criterion)
     assert [*zip(copy.index.score.tolist(), copy.index.variance.tolist(), strict=True)] == known
 
 
@@ -309,7 +322,9 @@ async def test_without_one_that_decides_the_variances_of_all_are_added(engine):
     async with borrow_autocommit_driver(engine) as connection:
         copy = await cache.load_current_index(connection, campaign)  # by news
         fresh = await PosteriorCache().load_current_index(connection, campaign)
-    rows = await values(engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number")
+    rows = await fetch_rows(
+        engine, "SELECT criterion, score, variance FROM current_posteriors ORDER BY criterion, number"
+    )
     by_criterion = np.array(rows).reshape(3, 12, 3)
     for one in (copy, fresh):
         assert one.index.score.tolist() == by_criterion[0, :, 1].tolist()
@@ -320,15 +335,15 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
     campaign = await create_campaign_with_criteria(engine, items=20, selection="iterations", judgments_per_item=3)
     cache = PosteriorCache()
     for k in range(3):
-        me = await annotator(engine, campaign, f"ann {k}")
+        me = await create_annotator(engine, campaign, f"ann {k}")
         assert await answer_until_done_by_one(engine, campaign, me, cache) in ("wait", "seen_all", "all_done")
-    assert await value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
+    assert await fetch_value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
     assert (await verified(engine, campaign)).is_clean
 
 
 async def answer_until_done_by_one(engine, campaign, me, cache):
     rng = np.random.default_rng(1)
-    while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+    while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
         await submit_by_criterion(engine, me, work.hit, simulate_answers(campaign, work.hit.items, rng))
     return work.reason
 
@@ -341,8 +356,8 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
     campaign = await apply_action(engine, campaign)
     cache, rng = PosteriorCache(), np.random.default_rng(4)
     for k in range(3):
-        me = await annotator(engine, campaign, f"ann {k}")
-        while (work := await next_hit(engine, me, cache=cache)).hit is not None:
+        me = await create_annotator(engine, campaign, f"ann {k}")
+        while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
             answers = {
                 name: Answer(dict(zip(work.hit.items, rng.uniform(0, 100, len(work.hit.items)).tolist(), strict=True)))
                 for name in NAMES[:2]
@@ -350,7 +365,7 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
             async with borrow_autocommit_driver(engine) as connection:
                 await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
-    assert await values(engine, lengths) == [(2,)]
+    assert await fetch_rows(engine, lengths) == [(2,)]
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -367,11 +382,11 @@ async def test_each_annotator_keeps_an_order_of_their_own(engine):
 
 async def test_touches_are_kept_by_criterion(engine):
     campaign = await create_campaign_with_criteria(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     touch = {hit.items[0]: Touch(700, 2, "mouse")}
     await submit_by_criterion(
         engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)), touches=touch
     )
-    told = await value(engine, "SELECT telemetry -> 'changes' FROM responses")
+    told = await fetch_value(engine, "SELECT telemetry -> 'changes' FROM responses")
     assert told == ([2] + [None] * (len(hit.items) - 1)) * 2

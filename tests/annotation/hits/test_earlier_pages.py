@@ -2,7 +2,7 @@
 
 import re
 
-from tests.annotation.hits.campaigns import form_fields, running, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, form_fields
 from tests.media.files import png, with_files
 
 
@@ -13,19 +13,19 @@ async def opened(client, campaign):
 async def by_number(engine, page):
     """Return the fields of an earlier page's form: each item scored by its number."""
     fields = form_fields(page)
-    (items,) = (await values(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(fields["hit"])))[0]
+    (items,) = (await fetch_rows(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(fields["hit"])))[0]
     return {name: fields[name] for name in ("token", "hit")} | {f"score-{item}": str(item) for item in items}, items
 
 
 async def test_an_answer_by_number_is_stored_at_its_items(engine, client):
-    campaign = await running(engine, items=6)
+    campaign = await create_running_campaign(engine, items=6)
     form, items = await by_number(engine, await opened(client, campaign))
     await client.post(f"/link/{campaign.link_key}", data=form)
-    assert await values(engine, "SELECT items, values FROM responses") == [(items, [float(item) for item in items])]
+    assert await fetch_rows(engine, "SELECT items, values FROM responses") == [(items, [float(item) for item in items])]
 
 
 async def test_an_answer_by_number_that_is_refused_is_shown_again_at_its_items(engine, client):
-    campaign = await running(engine, items=6)
+    campaign = await create_running_campaign(engine, items=6)
     page = await opened(client, campaign)
     form, items = await by_number(engine, page)
     form[f"score-{items[1]}"] = ""
@@ -36,7 +36,7 @@ async def test_an_answer_by_number_that_is_refused_is_shown_again_at_its_items(e
 
 
 async def test_a_draft_by_number_is_shown_at_its_items(engine, client):
-    campaign = await running(engine, items=6)
+    campaign = await create_running_campaign(engine, items=6)
     page = await opened(client, campaign)
     form, items = await by_number(engine, page)
     entries = {str(items[2]): {"score": 71, "first_touch_ms": 5, "changes": 1, "input_kind": "mouse"}}
@@ -50,7 +50,7 @@ async def test_a_report_by_number_is_kept(engine, client):
     campaign = await with_files(engine, {f"{name}.png": png(grey=k) for k, name in enumerate("abcde")}, content="image")
     form, items = await by_number(engine, await opened(client, campaign))
     await client.post(f"/link/{campaign.link_key}", data=form | {"broken": str(items[3])})
-    assert await values(engine, "SELECT item FROM media_reports") == [(items[3],)]
+    assert await fetch_rows(engine, "SELECT item FROM media_reports") == [(items[3],)]
 
 
 async def test_a_report_names_its_item_by_position_and_one_of_no_item_is_not_kept(engine, client):
@@ -58,4 +58,4 @@ async def test_a_report_names_its_item_by_position_and_one_of_no_item_is_not_kep
     form, items = await by_number(engine, await opened(client, campaign))
     for broken in ("03", "07", "", "x"):
         assert (await client.post(f"/link/{campaign.link_key}", data=form | {"broken": broken})).status_code == 200
-    assert await values(engine, "SELECT item FROM media_reports") == [(items[3],)]
+    assert await fetch_rows(engine, "SELECT item FROM media_reports") == [(items[3],)]

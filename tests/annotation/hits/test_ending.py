@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.campaigns.settings import CampaignSettings
-from tests.annotation.hits.campaigns import form_fields, running
+from tests.annotation.hits.campaigns import create_running_campaign, form_fields
 
 WAYS: dict[str, Any] = {
     "prolific_completion_code": "D0NE",
@@ -32,7 +32,7 @@ async def change(engine, assignments):
 
 
 async def test_who_has_done_all_sees_what_was_done_and_earned_and_the_code(client, engine):
-    campaign = await running(engine, hits_per_annotator=1, pay_per_hit=1.25, currency="EUR", **WAYS)
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, pay_per_hit=1.25, currency="EUR", **WAYS)
     address = await by_link(client, campaign)
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
     assert "You answered 1 set." in end
@@ -41,7 +41,9 @@ async def test_who_has_done_all_sees_what_was_done_and_earned_and_the_code(clien
 
 
 async def test_an_address_is_gone_to_instead(client, engine):
-    campaign = await running(engine, hits_per_annotator=1, return_completed="https://panel.example/done?id=7")
+    campaign = await create_running_campaign(
+        engine, hits_per_annotator=1, return_completed="https://panel.example/done?id=7"
+    )
     address = await by_link(client, campaign)
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
     assert 'data-complete href="https://panel.example/done?id=7"' in end
@@ -49,7 +51,7 @@ async def test_an_address_is_gone_to_instead(client, engine):
 
 
 async def test_on_prolific_the_code_is_a_link_and_a_text(client, engine):
-    campaign = await running(engine, hits_per_annotator=1, **WAYS)
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, **WAYS)
     address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
     assert "https://app.prolific.com/submissions/complete?cc=D0NE" in end
@@ -58,7 +60,7 @@ async def test_on_prolific_the_code_is_a_link_and_a_text(client, engine):
 
 @pytest.mark.parametrize(("way", "shown"), [("FAILED", True), (None, False)])
 async def test_who_is_held_back_gets_the_code_for_that_or_none(client, engine, way, shown):
-    campaign = await running(engine, **WAYS | {"return_failed_checks": way})
+    campaign = await create_running_campaign(engine, **WAYS | {"return_failed_checks": way})
     address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
     await client.post(address, data=form_fields((await client.get(address)).text))
     await change(engine, "hits SET closed_at = now() WHERE closed_at IS NULL")
@@ -70,7 +72,7 @@ async def test_who_is_held_back_gets_the_code_for_that_or_none(client, engine, w
 
 
 async def test_who_comes_when_nothing_is_left_gets_the_code_for_that(client, engine):
-    campaign = await running(engine, **WAYS)
+    campaign = await create_running_campaign(engine, **WAYS)
     await change(engine, "campaigns SET status = 'finished'")
     end = (await client.get(f"/prolific/{campaign.link_key}?{PROLIFIC}")).text
     assert "complete?cc=N0THING" in end
@@ -78,7 +80,7 @@ async def test_who_comes_when_nothing_is_left_gets_the_code_for_that(client, eng
 
 
 async def test_where_people_may_leave_early_they_finish_after_any_set(client, engine):
-    campaign = await running(engine, hits_per_annotator=5, leave_early=True, **WAYS)
+    campaign = await create_running_campaign(engine, hits_per_annotator=5, leave_early=True, **WAYS)
     address = await by_link(client, campaign)
     arrived = (await client.get(address)).text
     assert "Finish here" not in arrived
@@ -90,7 +92,7 @@ async def test_where_people_may_leave_early_they_finish_after_any_set(client, en
 
 
 async def test_the_work_says_in_short_what_it_is_and_how_far_it_is(client, engine):
-    campaign = await running(
+    campaign = await create_running_campaign(
         engine, hits_per_annotator=4, minutes_per_hit=1.5, pay_per_hit=0.35, in_short="Judge the verb, not its sound."
     )
     address = await by_link(client, campaign)
@@ -111,7 +113,7 @@ def test_a_way_back_is_a_code_or_a_safe_address(subtests):
 async def test_whoever_asks_to_finish_where_it_is_not_offered_gets_no_code_and_keeps_their_set(
     client, engine, platform, chosen
 ):
-    campaign = await running(engine, **chosen, **WAYS)
+    campaign = await create_running_campaign(engine, **chosen, **WAYS)
     by = {"link": by_link(client, campaign)} if platform == "link" else {}
     address = await by["link"] if by else f"/prolific/{campaign.link_key}?{PROLIFIC}"
     held = form_fields((await client.post(address, data=form_fields((await client.get(address)).text))).text)
@@ -122,7 +124,7 @@ async def test_whoever_asks_to_finish_where_it_is_not_offered_gets_no_code_and_k
 
 
 async def test_whoever_is_held_does_not_get_the_code_of_the_others_by_finishing(client, engine):
-    campaign = await running(engine, leave_early=True, **WAYS)
+    campaign = await create_running_campaign(engine, leave_early=True, **WAYS)
     address = f"/prolific/{campaign.link_key}?{PROLIFIC}"
     held = form_fields((await client.post(address, data=form_fields((await client.get(address)).text))).text)
     await change(engine, "annotators SET barred = 'held'")

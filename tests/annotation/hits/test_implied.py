@@ -10,7 +10,16 @@ from app.database.session import create_engine
 from app.inference.preferences.implied_pairs import Implications
 from app.record.revisions import record_decision, revise_posteriors
 from app.selection.implied_pairs import select_implied_pairs_to_ask
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 
 ITEMS = 9
 PAIRS = ITEMS * (ITEMS - 1) // 2
@@ -18,16 +27,16 @@ SKIPPING: dict[str, Any] = {"design": "pairwise", "judgments_per_item": 100, "im
 
 
 async def create_pairwise_campaign(engine, *, items=ITEMS, percent=10, **more):
-    return await running(engine, items=items, **(SKIPPING | {"implied_asked_percent": percent} | more))
+    return await create_running_campaign(engine, items=items, **(SKIPPING | {"implied_asked_percent": percent} | more))
 
 
 async def judge(engine, assignment, cache, hits=1000):
     """Prefer the item of the higher number, until nothing is left; the reason."""
     for _ in range(hits):
-        work = await next_hit(engine, assignment, cache=cache)
+        work = await find_next_hit(engine, assignment, cache=cache)
         if work.hit is None:
             return work.reason
-        await submit(engine, assignment, work.hit, scores=places(work.hit.items))
+        await submit_scores(engine, assignment, work.hit, scores=places(work.hit.items))
     return None
 
 
@@ -37,7 +46,7 @@ def places(items):
 
 
 async def answers_of(engine, campaign):
-    return await values(
+    return await fetch_rows(
         engine,
         "SELECT annotator_id, items, values FROM responses WHERE campaign_id = :campaign ORDER BY seq",
         campaign=campaign.id,
@@ -46,7 +55,7 @@ async def answers_of(engine, campaign):
 
 async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_share(engine):
     campaign = await create_pairwise_campaign(engine)
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
@@ -59,7 +68,7 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
 
 async def test_with_a_share_of_100_every_pair_is_asked_once(engine):
     campaign = await create_pairwise_campaign(engine, percent=100)
-    assert await judge(engine, await annotator(engine, campaign), PosteriorCache()) == "seen_all"
+    assert await judge(engine, await create_annotator(engine, campaign), PosteriorCache()) == "seen_all"
     pairs = [tuple(sorted(pair)) for _, pair, _ in await answers_of(engine, campaign)]
     assert len(pairs) == len(set(pairs)) == PAIRS
 
@@ -68,7 +77,7 @@ async def test_what_one_annotators_answers_imply_is_asked_of_another(engine):
     campaign, cache = await create_pairwise_campaign(engine, items=3, percent=1), PosteriorCache()
     counts = []
     for name in ("ann", "bob"):
-        assert await judge(engine, await annotator(engine, campaign, name), cache) == "seen_all"
+        assert await judge(engine, await create_annotator(engine, campaign, name), cache) == "seen_all"
         counts.append(len(await answers_of(engine, campaign)))
     assert counts[0] >= 2
     assert counts[1] - counts[0] >= 2
@@ -78,15 +87,17 @@ async def test_the_cap_counts_answers_and_ends_the_campaign(engine):
     campaign = await create_pairwise_campaign(engine, items=6, judgments_per_item=2)
     cache, reasons = PosteriorCache(), set()
     for name in "abcd":
-        reasons.add(await judge(engine, await annotator(engine, campaign, name), cache))
+        reasons.add(await judge(engine, await create_annotator(engine, campaign, name), cache))
     assert "all_done" in reasons
-    judgments = await values(engine, "SELECT judgments FROM current_posteriors WHERE campaign_id = :c", c=campaign.id)
+    judgments = await fetch_rows(
+        engine, "SELECT judgments FROM current_posteriors WHERE campaign_id = :c", c=campaign.id
+    )
     assert max(judgments)[0] == 2
 
 
 async def test_every_process_that_serves_asks_the_same_annotator_what_is_left(engine):
     campaign = await create_pairwise_campaign(engine)
-    me, caches = await annotator(engine, campaign), [PosteriorCache(), PosteriorCache()]
+    me, caches = await create_annotator(engine, campaign), [PosteriorCache(), PosteriorCache()]
     reasons = [await judge(engine, me, caches[turn % 2], hits=1) for turn in range(PAIRS)]
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     assert reasons[-1] == "seen_all"
@@ -99,7 +110,7 @@ async def test_many_at_once_pass_no_cap_and_end(database_url):
     campaign = await create_pairwise_campaign(engine, judgments_per_item=4)
 
     async def until_done(name):
-        me, cache = await annotator(engine, campaign, name), PosteriorCache()
+        me, cache = await create_annotator(engine, campaign, name), PosteriorCache()
         while True:
             reason = await judge(engine, me, cache)
             if reason != "wait":
@@ -107,7 +118,9 @@ async def test_many_at_once_pass_no_cap_and_end(database_url):
             await asyncio.sleep(0.01)
 
     reasons = await asyncio.gather(*(until_done(f"ann {k}") for k in range(8)))
-    most = await value(engine, "SELECT max(judgments) FROM current_posteriors WHERE campaign_id = :c", c=campaign.id)
+    most = await fetch_value(
+        engine, "SELECT max(judgments) FROM current_posteriors WHERE campaign_id = :c", c=campaign.id
+    )
     assert set(reasons) <= {"all_done", "seen_all"}
     assert most <= 4
     await engine.dispose()
@@ -115,10 +128,10 @@ async def test_many_at_once_pass_no_cap_and_end(database_url):
 
 async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
     campaign, cache = await create_pairwise_campaign(engine, items=3, percent=1), PosteriorCache()
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     await judge(engine, me, cache)
     before = await answers_of(engine, campaign)
-    first = await value(engine, "SELECT min(seq) FROM responses")
+    first = await fetch_value(engine, "SELECT min(seq) FROM responses")
     async with engine.begin() as connection:
         await record_decision(
             connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
@@ -131,14 +144,14 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
 
 async def test_without_the_option_nobodys_answers_are_read(engine):
     campaign, cache = await create_pairwise_campaign(engine, percent=None), PosteriorCache()
-    await judge(engine, await annotator(engine, campaign), cache, hits=3)
+    await judge(engine, await create_annotator(engine, campaign), cache, hits=3)
     assert cache.indexes[campaign.id].own_answers == {}
 
 
 @pytest.mark.parametrize("items", [2, 3])
 async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
     campaign = await create_pairwise_campaign(engine, items=items, percent=100)
-    me, cache = await annotator(engine, campaign), PosteriorCache()
+    me, cache = await create_annotator(engine, campaign), PosteriorCache()
     assert await judge(engine, me, cache) == "seen_all"
-    assert (await next_hit(engine, me, cache=cache)).reason == "seen_all"
-    assert len((await hit_of(engine, await annotator(engine, campaign, "bob"), cache=cache)).items) == 2
+    assert (await find_next_hit(engine, me, cache=cache)).reason == "seen_all"
+    assert len((await lease_hit(engine, await create_annotator(engine, campaign, "bob"), cache=cache)).items) == 2

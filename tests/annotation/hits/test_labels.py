@@ -15,7 +15,16 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
 from app.database.session import create_engine
 from app.record.replay import verify_by_replay
-from tests.annotation.hits.campaigns import annotator, execute, hit_of, next_hit, running, submit, value, values
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
+    submit_scores,
+)
 from tests.api.conftest import program  # noqa: F401  (a fixture)
 from tests.conftest import http_client
 
@@ -29,7 +38,7 @@ async def label_until_done(engine, campaign, assignment, cache, rng):
     """One annotator, right three times in four, who posts every answer twice."""
     design = campaign.design
     while True:
-        work = await next_hit(engine, assignment, cache=cache)
+        work = await find_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -37,7 +46,7 @@ async def label_until_done(engine, campaign, assignment, cache, rng):
         else:
             (item,) = work.hit.items
             (label,) = design.simulate_answer([(item % 4) / 4 if rng.random() < 0.75 else rng.random()])
-            await asyncio.gather(*(submit(engine, assignment, work.hit, scores=[label]) for _ in range(2)))
+            await asyncio.gather(*(submit_scores(engine, assignment, work.hit, scores=[label]) for _ in range(2)))
 
 
 @pytest.mark.parametrize("selection", ["streaming", "iterations"])
@@ -45,8 +54,10 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
     engines = [create_engine(database_url, pool_size=8) for _ in range(2)]
     processes = [PosteriorCache(), PosteriorCache()]
     try:
-        campaign = await running(engines[0], items=30, judgments_per_item=7, selection=selection, **SENSES)
-        crowd = [await annotator(engines[0], campaign, f"a{k}") for k in range(16)]
+        campaign = await create_running_campaign(
+            engines[0], items=30, judgments_per_item=7, selection=selection, **SENSES
+        )
+        crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(16)]
         reasons = await asyncio.gather(
             *(
                 label_until_done(engines[k % 2], campaign, who, processes[k % 2], np.random.default_rng(k))
@@ -54,9 +65,9 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
             )
         )
         assert set(reasons) == {"all_done"}
-        assert set(await values(engines[0], "SELECT judgments FROM posteriors")) == {(7,)}
-        assert set(await values(engines[0], "SELECT cardinality(items) FROM responses")) == {(1,)}
-        counts = await values(engines[0], "SELECT state FROM current_posteriors ORDER BY number")
+        assert set(await fetch_rows(engines[0], "SELECT judgments FROM posteriors")) == {(7,)}
+        assert set(await fetch_rows(engines[0], "SELECT cardinality(items) FROM responses")) == {(1,)}
+        counts = await fetch_rows(engines[0], "SELECT state FROM current_posteriors ORDER BY number")
         assert {sum(state) for (state,) in counts} == {8.0}  # seven labels, and as much as one before
         assert np.mean([np.argmax(state) == item % 4 for item, (state,) in enumerate(counts)]) > 0.8
         async with open_snapshot(engines[0]) as connection:
@@ -67,14 +78,14 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
 
 
 async def test_an_item_on_which_all_agree_is_asked_less_often_than_those_that_divide_people(engine):
-    campaign = await running(engine, items=3, judgments_per_item=99, **SENSES)
+    campaign = await create_running_campaign(engine, items=3, judgments_per_item=99, **SENSES)
     turns = {1: count(), 2: count()}
     for k in range(18):
-        me = await annotator(engine, campaign, f"a{k}")
-        hit = await hit_of(engine, me)
+        me = await create_annotator(engine, campaign, f"a{k}")
+        hit = await lease_hit(engine, me)
         (item,) = hit.items
-        await submit(engine, me, hit, scores=[float(next(turns[item]) % 4) if item in turns else 3.0])
-    judgments = dict(await values(engine, "SELECT number, judgments FROM current_posteriors"))
+        await submit_scores(engine, me, hit, scores=[float(next(turns[item]) % 4) if item in turns else 3.0])
+    judgments = dict(await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors"))
     assert judgments[0] < min(judgments[1], judgments[2]) - 2
 
 
@@ -91,21 +102,21 @@ def odd_forms(fields, count, rng):
 
 async def test_a_form_is_stored_once_or_refused_with_a_reason(app):
     engine = app.state.database
-    campaign = await running(engine, items=3, **SENSES)
+    campaign = await create_running_campaign(engine, items=3, **SENSES)
     async with http_client(app) as browser:
         address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=v"
         page = (await browser.get(address)).text
         fields = dict(re.findall(r'name="(token|hit)" value="([^"]+)"', page))
         (field,) = set(re.findall(r'name="(score-\d+)"', page))
         for form in odd_forms(fields | {field: "2"}, 40, random.Random(3)):
-            before = await value(engine, "SELECT count(*) FROM responses")
+            before = await fetch_value(engine, "SELECT count(*) FROM responses")
             reply = await browser.post(address, data=form)
-            after = await value(engine, "SELECT count(*) FROM responses")
+            after = await fetch_value(engine, "SELECT count(*) FROM responses")
             if after == before:
                 assert reply.status_code in (200, 422)
                 assert 'role="alert"' in reply.text or 'role="status"' in reply.text
         await browser.post(address, data=fields | {field: "2"})
-    assert await values(engine, "SELECT values FROM responses") == [([2.0],)]
+    assert await fetch_rows(engine, "SELECT values FROM responses") == [([2.0],)]
 
 
 async def test_programs_label_and_read_what_came_of_it(app, program):  # noqa: F811  (the fixture)
@@ -139,11 +150,11 @@ async def test_programs_label_and_read_what_came_of_it(app, program):  # noqa: F
 
 
 async def test_an_item_without_a_label_or_with_as_many_of_two_has_no_likeliest_one(engine, program):  # noqa: F811
-    campaign = await running(engine, items=2, judgments_per_item=5, **SENSES)
+    campaign = await create_running_campaign(engine, items=2, judgments_per_item=5, **SENSES)
     for who, label in (("a", 0.0), ("b", 3.0)):
-        me = await annotator(engine, campaign, who)
-        await execute(engine, "UPDATE posteriors SET variance = 9 WHERE subject = 0")
-        await submit(engine, me, await hit_of(engine, me), scores=[label])
+        me = await create_annotator(engine, campaign, who)
+        await execute_sql(engine, "UPDATE posteriors SET variance = 9 WHERE subject = 0")
+        await submit_scores(engine, me, await lease_hit(engine, me), scores=[label])
     found = (await program.get(f"/api/v1/campaigns/{campaign.slug}/posteriors")).json()["posteriors"]
     assert [item["label"] for item in found] == [None, None]
     assert [item["judgments"] for item in found] == [2, 0]

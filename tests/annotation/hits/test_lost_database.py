@@ -10,7 +10,7 @@ from app import main
 from app.database.connections import TimeLimits
 from app.main import create_app
 from app.settings import Settings
-from tests.annotation.hits.campaigns import running
+from tests.annotation.hits.campaigns import create_running_campaign
 from tests.conftest import http_client
 from tests.proxies import Proxy
 
@@ -41,7 +41,7 @@ async def served_to_all(client, address):
 
 
 async def test_annotators_go_on_after_all_connections_fell_silent(engine, database_url, monkeypatch):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with served_through_a_proxy(database_url, monkeypatch) as (proxy, client):
         await served_to_all(client, f"/link/{campaign.link_key}")
         proxy.silence()
@@ -51,7 +51,7 @@ async def test_annotators_go_on_after_all_connections_fell_silent(engine, databa
 
 
 async def test_a_silent_database_is_a_503_for_everybody_until_it_speaks_again(engine, database_url, monkeypatch):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     token = {"name": "admin", "password": "none"}
     async with served_through_a_proxy(database_url, monkeypatch) as (proxy, client):
         await served_to_all(client, f"/link/{campaign.link_key}")
@@ -73,7 +73,7 @@ async def test_a_silent_database_is_a_503_for_everybody_until_it_speaks_again(en
 
 @pytest.mark.parametrize("at_once", [1, AT_ONCE])
 async def test_a_server_stops_while_its_connections_are_silent(engine, database_url, monkeypatch, at_once):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     async with served_through_a_proxy(database_url, monkeypatch) as (proxy, client):
         await asyncio.gather(*(client.get(f"/link/{campaign.link_key}") for _ in range(at_once)))
         proxy.silence()

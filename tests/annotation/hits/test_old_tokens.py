@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.annotation.hits.campaigns import execute, form_fields, running, value, values
+from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value, form_fields
 
 
 async def page_of_a_visitor(client, campaign):
@@ -14,9 +14,9 @@ async def page_of_a_visitor(client, campaign):
 async def restore_and_arrive_again(app, client, campaign):
     """Lose the assignment, as a dump does that is older, and let another visitor get its ids."""
     engine = app.state.database
-    await execute(engine, "TRUNCATE hits, assignments, annotators RESTART IDENTITY CASCADE")
+    await execute_sql(engine, "TRUNCATE hits, assignments, annotators RESTART IDENTITY CASCADE")
     page = await page_of_a_visitor(client, campaign)
-    assert await value(engine, "SELECT id FROM assignments") == 1
+    assert await fetch_value(engine, "SELECT id FROM assignments") == 1
     return page
 
 
@@ -37,7 +37,7 @@ FORMS = {
 @pytest.mark.parametrize("headers", [{}, {"x-easel": "fetch"}], ids=["page", "script"])
 @pytest.mark.parametrize("way", [*FORMS, "page", "draft", "draft of no HIT", "large draft"])
 async def test_a_page_from_before_a_restored_dump_opens_nobody_elses(app, client, way, headers):
-    campaign = await running(app.state.database, undo=True)
+    campaign = await create_running_campaign(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
     before = form_fields(await page_of_a_visitor(client, campaign))
     after = form_fields(await restore_and_arrive_again(app, client, campaign))
@@ -56,23 +56,23 @@ async def test_a_page_from_before_a_restored_dump_opens_nobody_elses(app, client
     assert "Open the task" in reply.text
     assert await stored_state(app.state.database) == stored
     assert (await client.post(address, data=after)).status_code == 200
-    assert await value(app.state.database, "SELECT count(*) FROM responses") == 1
+    assert await fetch_value(app.state.database, "SELECT count(*) FROM responses") == 1
 
 
 async def stored_state(engine):
     """All that a page can change."""
     tables = ("hits", "responses", "visits", "media_reports", "decisions", "annotators", "assignments")
-    return [await values(engine, f"SELECT * FROM {table}") for table in tables]
+    return [await fetch_rows(engine, f"SELECT * FROM {table}") for table in tables]
 
 
 @pytest.mark.parametrize("way", ["undo", "change"])
 async def test_an_old_page_changes_no_answer(app, client, way):
-    campaign = await running(app.state.database, undo=True)
+    campaign = await create_running_campaign(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
     before = form_fields(await page_of_a_visitor(client, campaign))
     after = form_fields(await restore_and_arrive_again(app, client, campaign))
     await client.post(address, data=after)
-    number = await value(app.state.database, "SELECT seq FROM responses")
+    number = await fetch_value(app.state.database, "SELECT seq FROM responses")
     stored = await stored_state(app.state.database)
     sent = {"token": before["token"], "undo": ""} if way == "undo" else before | {"replaces": str(number)}
     assert (await client.post(address, data=sent)).status_code == 410
@@ -81,7 +81,7 @@ async def test_an_old_page_changes_no_answer(app, client, way):
 
 async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
     """Its token does not say when its assignment was made."""
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     address = f"/link/{campaign.link_key}"
     form = form_fields(await page_of_a_visitor(client, campaign))
     tokens = app.state.worker_tokens
@@ -90,5 +90,5 @@ async def test_a_page_that_was_open_during_the_upgrade_goes_on(app, client):
     reply = await client.post(address, data=form | {"token": old})
     assert reply.status_code == 200
     assert re.search(r'name="hit" value="\d+"', reply.text)
-    await execute(app.state.database, "UPDATE assignments SET arrived_at = arrived_at + interval '1 minute'")
+    await execute_sql(app.state.database, "UPDATE assignments SET arrived_at = arrived_at + interval '1 minute'")
     assert (await client.get(address, params={"t": old})).status_code == 410

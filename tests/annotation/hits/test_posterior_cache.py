@@ -16,7 +16,15 @@ from app.database.session import begin_transaction, borrow_autocommit_driver, dr
 from app.designs.answer import Answer
 from app.selection.index import SelectionIndex
 from app.selection.rule import ItemValues, SelectionSettings
-from tests.annotation.hits.campaigns import NOW, annotator, execute, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 
 
 async def judgment_counts(engine, campaign, copy_of):
@@ -26,13 +34,13 @@ async def judgment_counts(engine, campaign, copy_of):
 
 
 async def test_a_copy_follows_every_answer(engine):
-    campaign = await running(engine, judgments_per_item=50)
-    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    copy, me = PosteriorCache(), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     for _ in range(6):
-        await submit(engine, me, await hit_of(engine, me))
+        await submit_scores(engine, me, await lease_hit(engine, me))
         stored = [
-            count for (count,) in await values(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
+            count for (count,) in await fetch_rows(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
         ]
         assert await judgment_counts(engine, campaign, copy) == stored
 
@@ -61,11 +69,11 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
 
 async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
     """Its number is lower than one that was read already: following the highest number would lose it."""
-    campaign = await running(engine, judgments_per_item=50)
-    slow, quick = [await annotator(engine, campaign, name) for name in ("slow", "quick")]
-    slow_hit, quick_hit = await hit_of(engine, slow), None
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
+    slow_hit, quick_hit = await lease_hit(engine, slow), None
     while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
-        quick_hit = await hit_of(engine, quick := await annotator(engine, campaign, f"quick {quick_hit}"))
+        quick_hit = await lease_hit(engine, quick := await create_annotator(engine, campaign, f"quick {quick_hit}"))
     copy = PosteriorCache()
     await judgment_counts(engine, campaign, copy)
     async with engine.connect() as connection:
@@ -74,7 +82,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         await open_transaction.start()
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
         await submission.submit_answer(driver, slow, slow_hit.id, answer, now=NOW)
-        await submit(engine, quick, quick_hit)
+        await submit_scores(engine, quick, quick_hit)
         before = await judgment_counts(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5
         await open_transaction.commit()
@@ -83,7 +91,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
 
 
 async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     loads = []
     load = campaign_index.load_campaign_index
 
@@ -98,9 +106,9 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
 
 
 async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(engine, monkeypatch):
-    campaign, cache = await running(engine), PosteriorCache()
-    people = [await annotator(engine, campaign, name) for name in ("one", "two", "three")]
-    await hit_of(engine, people[0], cache=cache)
+    campaign, cache = await create_running_campaign(engine), PosteriorCache()
+    people = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
+    await lease_hit(engine, people[0], cache=cache)
     old, load, may_load = cache.indexes[campaign.id], campaign_index.load_campaign_index, asyncio.Event()
     begun = asyncio.Event()
 
@@ -110,11 +118,11 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
         return await load(*arguments)
 
     monkeypatch.setattr(campaign_index, "load_campaign_index", slow)
-    await execute(engine, "UPDATE posteriors SET revision = 1")
-    await execute(engine, "UPDATE campaigns SET revision = 1")
-    first = asyncio.create_task(hit_of(engine, people[1], cache=cache))  # who notices it
+    await execute_sql(engine, "UPDATE posteriors SET revision = 1")
+    await execute_sql(engine, "UPDATE campaigns SET revision = 1")
+    first = asyncio.create_task(lease_hit(engine, people[1], cache=cache))  # who notices it
     await begun.wait()
-    assert (await hit_of(engine, people[2], cache=cache)).items
+    assert (await lease_hit(engine, people[2], cache=cache)).items
     assert not first.done()
     assert cache.index_if_loaded(campaign.id) is old
     assert cache.index_if_loaded(campaign.id, [11]) is old
@@ -129,7 +137,7 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
 
 async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
     monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 2)
-    campaigns = [await running(engine) for _ in range(3)]
+    campaigns = [await create_running_campaign(engine) for _ in range(3)]
     copy = PosteriorCache()
     for campaign in campaigns:
         await judgment_counts(engine, campaign, copy)
@@ -138,8 +146,11 @@ async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch
 
 async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
     monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 1)
-    campaign, other = await running(engine, judgments_per_item=50), await running(engine)
-    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    campaign, other = (
+        await create_running_campaign(engine, judgments_per_item=50),
+        await create_running_campaign(engine),
+    )
+    copy, me = PosteriorCache(), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     old = copy.indexes[campaign.id]
     async with begin_transaction(engine) as connection:
@@ -150,7 +161,7 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
         delayed.arrive.set()
         assert await look is old
     assert list(copy.indexes) == [other.id]
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     assert sum(await judgment_counts(engine, campaign, copy)) == 5
     assert copy.indexes[campaign.id] is not old
 
@@ -170,18 +181,18 @@ class Delayed:
 
 async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     """An older one that arrives between the start and the end of a newer one: what it overwrote is not read again."""
-    campaign = await running(engine, items=5)
-    copy, me = PosteriorCache(), await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items=5)
+    copy, me = PosteriorCache(), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
-    first = await hit_of(engine, me)
-    await submit(engine, me, first)
+    first = await lease_hit(engine, me)
+    await submit_scores(engine, me, first)
     async with begin_transaction(engine) as one, begin_transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.load_current_index(old, campaign))]
         await old.read.wait()
-        second = await hit_of(engine, me)
-        await submit(engine, me, second)
+        second = await lease_hit(engine, me)
+        await submit_scores(engine, me, second)
         stored = await judgment_counts(engine, campaign, copy)
         looks.append(asyncio.create_task(copy.load_current_index(new, campaign)))
         await new.read.wait()
@@ -193,16 +204,16 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
 
 async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen(engine):
     """The transaction ids of another database may lie far ahead of this one's."""
-    campaign = await running(engine, judgments_per_item=50)
-    copy, me = PosteriorCache(), await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me))
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    copy, me = PosteriorCache(), await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
         await reset_restored_transaction_ids(connection)
-    assert await values(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
+    assert await fetch_rows(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judgment_counts(engine, campaign, copy)) == 5
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     assert sum(await judgment_counts(engine, campaign, copy)) == 10
 
 
@@ -215,12 +226,12 @@ async def index_after_request(engine, cache, someone):
 
 
 async def test_a_copy_loaded_while_another_request_asked_without_one_misses_nothing(engine):
-    campaign = await running(engine)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
     cache = PosteriorCache()
     await index_after_request(engine, cache, me)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
         cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
     copy = await index_after_request(engine, cache, me)
@@ -228,12 +239,12 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
 
 
 async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
-    first, second = await running(engine), await running(engine, name="Nouns")
-    me, you = await annotator(engine, first), await annotator(engine, second)
+    first, second = await create_running_campaign(engine), await create_running_campaign(engine, name="Nouns")
+    me, you = await create_annotator(engine, first), await create_annotator(engine, second)
     cache = PosteriorCache()
     await index_after_request(engine, cache, me)
-    hit = await hit_of(engine, me)
-    await submit(engine, me, hit)
+    hit = await lease_hit(engine, me)
+    await submit_scores(engine, me, hit)
     await index_after_request(engine, cache, you)
     copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
@@ -241,14 +252,14 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
 
 async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine):
     """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
-    campaign = await running(engine, judgments_per_item=50)
-    cache, me = PosteriorCache(), await annotator(engine, campaign)
-    await submit(engine, me, await hit_of(engine, me))
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    cache, me = PosteriorCache(), await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.connect() as connection:
         lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
         await connection.rollback()
     await index_after_request(engine, cache, me)
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.begin() as connection:
         again = text(
             "UPDATE responses SET transaction_id = CAST(CAST(:lost AS text) AS xid8) "
@@ -260,11 +271,11 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
 
 @pytest.mark.parametrize("look", ["asked", "judged"])
 async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine, look):
-    campaign = await running(engine, judgments_per_item=50)
-    cache, me = PosteriorCache(), await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, judgments_per_item=50)
+    cache, me = PosteriorCache(), await create_annotator(engine, campaign)
     copy = await index_after_request(engine, cache, me)
     copy.server_started -= timedelta(seconds=1)
-    await submit(engine, me, await hit_of(engine, me))
+    await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
     if look == "asked":

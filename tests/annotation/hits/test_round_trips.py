@@ -6,7 +6,7 @@ import pytest
 
 from app.accounts import tokens, users
 from app.database.session import driver_of
-from tests.annotation.hits.campaigns import NOW, form_fields, running
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, form_fields
 from tests.annotation.hits.test_old_tokens import page_of_a_visitor
 
 FETCH = {"x-easel": "fetch"}
@@ -33,7 +33,7 @@ def count_statements(app):
 
 
 async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_statements):
-    campaign = await running(app.state.database, undo=True)
+    campaign = await create_running_campaign(app.state.database, undo=True)
     address = f"/link/{campaign.link_key}"
     form = form_fields(await page_of_a_visitor(client, campaign))
     mine = {"token": form["token"]}
@@ -49,7 +49,7 @@ async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_s
 
 
 async def test_a_hit_and_its_answer_through_the_api_send_eight_statements(app, client, count_statements):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)

@@ -16,15 +16,15 @@ from app.record import law_storage, unjudged
 from app.record.revisions import record_decision, revise_posteriors
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
-    execute,
+    create_annotator,
+    execute_sql,
     expire_leases,
-    hit_of,
-    next_hit,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
+    lease_hit,
     requests_are_waiting_sql,
-    submit,
-    value,
-    values,
+    submit_scores,
     wait_until,
 )
 from tests.annotation.hits.systems import SYSTEMS, answer_hits_of_systems, create_campaign_of_systems, outputs_table
@@ -33,10 +33,10 @@ from tests.campaigns.drafts import import_items, replay_is_clean
 
 async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(above=True), items_per_hit=3)
-    hit = await hit_of(engine, await annotator(engine, campaign))
+    hit = await lease_hit(engine, await create_annotator(engine, campaign))
     assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
     assert hit.source_and_reference == (f"source {hit.segment}", f"reference {hit.segment}")
-    assert (await hit_of(engine, await annotator(engine, campaign))) == hit  # a reload shows the same
+    assert (await lease_hit(engine, await create_annotator(engine, campaign))) == hit  # a reload shows the same
 
 
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
@@ -53,8 +53,8 @@ async def test_before_they_begin_people_see_outputs_and_no_names(engine):
 async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_the_bit(engine):
     campaign = await create_campaign_of_systems(engine)
     await answer_hits_of_systems(engine, campaign, by=3, each=4)
-    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 24
-    assert await values(engine, "SELECT r.segment FROM responses r ORDER BY seq") == await values(
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 24
+    assert await fetch_rows(engine, "SELECT r.segment FROM responses r ORDER BY seq") == await fetch_rows(
         engine, "SELECT segment FROM hits ORDER BY id"
     )
     assert await replay_is_clean(engine, campaign.slug)
@@ -63,21 +63,21 @@ async def test_an_answer_changes_the_posteriors_of_the_systems_and_replays_to_th
 async def test_segments_are_used_evenly(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=5), judgments_per_item=100)
     await answer_hits_of_systems(engine, campaign, by=5, each=3)
-    assert await values(engine, "SELECT segment, count(*) FROM responses GROUP BY 1 ORDER BY 1") == [
+    assert await fetch_rows(engine, "SELECT segment, count(*) FROM responses GROUP BY 1 ORDER BY 1") == [
         (k, 3) for k in range(5)
     ]
 
 
 async def test_segments_that_others_hold_count_as_used(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=4), judgments_per_item=100)
-    people = [await annotator(engine, campaign, f"ann {k}") for k in range(8)]
+    people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
     caches = [PosteriorCache(), PosteriorCache()]
-    hits = [await hit_of(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
+    hits = [await lease_hit(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
     assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
-    more = [await annotator(engine, campaign, f"more {k}") for k in range(4)]
+    more = [await create_annotator(engine, campaign, f"more {k}") for k in range(4)]
     async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
         await storing.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
-        choosing = [asyncio.create_task(hit_of(engine, me, cache=caches[0])) for me in more]
+        choosing = [asyncio.create_task(lease_hit(engine, me, cache=caches[0])) for me in more]
         await wait_until(engine, requests_are_waiting_sql(4))
     assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
 
@@ -85,7 +85,7 @@ async def test_segments_that_others_hold_count_as_used(engine):
 async def test_nobody_sees_a_segment_twice_while_others_remain(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=4), judgments_per_item=100)
     await answer_hits_of_systems(engine, campaign, by=1, each=6)
-    seen = [segment for (segment,) in await values(engine, "SELECT segment FROM responses ORDER BY seq")]
+    seen = [segment for (segment,) in await fetch_rows(engine, "SELECT segment FROM responses ORDER BY seq")]
     assert sorted(seen[:4]) == [0, 1, 2, 3]
     assert len(seen) == 6
 
@@ -95,9 +95,9 @@ async def test_who_has_had_all_segments_is_done_where_nothing_is_shown_again(eng
         engine, outputs_table(segments=3), judgments_per_item=100, repeat_items=False
     )
     await answer_hits_of_systems(engine, campaign, by=1, each=3)
-    me = await annotator(engine, campaign, "ann 0")
-    assert (await next_hit(engine, me)).reason == "seen_all"
-    assert (await next_hit(engine, await annotator(engine, campaign, "another"))).hit
+    me = await create_annotator(engine, campaign, "ann 0")
+    assert (await find_next_hit(engine, me)).reason == "seen_all"
+    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "another"))).hit
 
 
 async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
@@ -105,19 +105,19 @@ async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
     campaign = await create_campaign_of_systems(
         engine, outputs_table(segments=1), judgments_per_item=100, repeat_items=False
     )
-    me = await annotator(engine, campaign, platform="prolific", assignment="first")
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign, platform="prolific", assignment="first")
+    hit = await lease_hit(engine, me)
     await expire_leases(engine, hit)
-    again = await annotator(engine, campaign, platform="prolific", assignment="second")
-    await submit(engine, again, await hit_of(engine, again))
-    assert (await next_hit(engine, me)).reason == "seen_all"
+    again = await create_annotator(engine, campaign, platform="prolific", assignment="second")
+    await submit_scores(engine, again, await lease_hit(engine, again))
+    assert (await find_next_hit(engine, me)).reason == "seen_all"
 
 
 async def test_a_system_is_judged_as_often_as_wanted_and_no_more(engine):
     campaign = await create_campaign_of_systems(engine, judgments_per_item=6)
     await answer_hits_of_systems(engine, campaign, by=4, each=6)
-    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(6,)]
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(6,)]
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
 
 
 ALIKE = "system,segment,output\n" + "".join(
@@ -129,23 +129,23 @@ ALIKE = "system,segment,output\n" + "".join(
 
 async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     assert sorted(hit.texts) == [f"other {hit.segment}", f"same {hit.segment}"]
-    assert (await hit_of(engine, me)).items == hit.items
+    assert (await lease_hit(engine, me)).items == hit.items
     scores = [80.0 if text.startswith("same") else 20.0 for text in hit.texts]
-    await submit(engine, me, hit, scores=scores)
-    assert await values(
+    await submit_scores(engine, me, hit, scores=scores)
+    assert await fetch_rows(
         engine, "SELECT item, value FROM responses, unnest(items, values) AS u (item, value) ORDER BY item"
     ) == [(0, 80.0), (1, 80.0), (2, 20.0)]
-    assert await values(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
+    assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_form_answers_about_what_is_shown(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     hidden = ({0, 1, 2} - {*hit.items}).pop()
     fields = {f"score-{item}": "50" for item in hit.items}
     async with borrow_autocommit_driver(engine) as connection:
@@ -159,7 +159,7 @@ async def test_a_form_answers_about_what_is_shown(engine):
 async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, design="pairwise", judgments_per_item=12)
     for k in range(6):
-        hit = await hit_of(engine, await annotator(engine, campaign, f"ann {k}"))
+        hit = await lease_hit(engine, await create_annotator(engine, campaign, f"ann {k}"))
         assert len(set(hit.texts)) == 2
 
 
@@ -173,7 +173,7 @@ HOLES = "system,segment,output\n" + "".join(
 async def test_where_a_system_has_no_output_another_one_stands_in(engine):
     campaign = await create_campaign_of_systems(engine, HOLES, judgments_per_item=40)
     await answer_hits_of_systems(engine, campaign, by=3, each=5)
-    shown = await values(engine, "SELECT segment, items FROM hits")
+    shown = await fetch_rows(engine, "SELECT segment, items FROM hits")
     assert len(shown) == 15
     assert all(len(items) == 2 for _, items in shown)
     assert {(segment // 2, *sorted(items)) for segment, items in shown} == {(0, 0, 1), (1, 0, 2)}
@@ -184,8 +184,8 @@ async def test_the_baseline_is_in_every_hit_with_its_own_output(engine):
         engine, HOLES, design="baseline", design_settings={"baseline": "ape"}, judgments_per_item=8
     )
     await answer_hits_of_systems(engine, campaign, by=4, each=4)
-    assert all(0 in items for (items,) in await values(engine, "SELECT items FROM hits"))
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
+    assert all(0 in items for (items,) in await fetch_rows(engine, "SELECT items FROM hits"))
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -193,59 +193,59 @@ async def test_the_baseline_is_in_every_hit_with_its_own_output(engine):
 async def test_a_system_that_joins_later_catches_up(engine, law):
     campaign = await create_campaign_of_systems(engine, judgments_per_item=12, update_law=law)
     cache = PosteriorCache()  # of a process that knew the campaign before
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     for _ in range(4):
-        await submit(engine, me, await hit_of(engine, me, cache=cache))
-    held = await annotator(engine, campaign, "holds one")
-    hit = await hit_of(engine, held, cache=cache)
-    before = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache))
+    held = await create_annotator(engine, campaign, "holds one")
+    hit = await lease_hit(engine, held, cache=cache)
+    before = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
     assert await import_items(engine, campaign, outputs_table(("elk",))) == 6
-    after = await values(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
+    after = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
     assert after[:4] == before
     assert after[4][2] == 0
     assert await replay_is_clean(engine, campaign.slug)
-    await submit(engine, held, hit)
+    await submit_scores(engine, held, hit)
     for k in range(6):
-        someone = await annotator(engine, campaign, f"late {k}")
-        late = await hit_of(engine, someone, cache=cache)
+        someone = await create_annotator(engine, campaign, f"late {k}")
+        late = await lease_hit(engine, someone, cache=cache)
         assert "elk" in late.ids or k > 0
-        await submit(engine, someone, late)
+        await submit_scores(engine, someone, late)
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_answers_that_wait_for_a_system_to_join_are_stored(engine):
     campaign = await create_campaign_of_systems(engine)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
-    await asyncio.gather(import_items(engine, campaign, outputs_table(("elk",))), submit(engine, me, hit))
-    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
+    await asyncio.gather(import_items(engine, campaign, outputs_table(("elk",))), submit_scores(engine, me, hit))
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(engine):
     campaign = await create_campaign_of_systems(engine, judgments_per_item=12)
     await answer_hits_of_systems(engine, campaign, by=3, each=2)
-    out = await value(engine, "SELECT min(annotator_id) FROM responses")
+    out = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
         await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
     await import_items(engine, campaign, outputs_table(("elk",)))
-    assert await value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
     assert await replay_is_clean(engine, campaign.slug)
 
 
 async def test_answers_that_are_left_out_use_no_segment(engine):
     campaign = await create_campaign_of_systems(engine, judgments_per_item=12)
     await answer_hits_of_systems(engine, campaign, by=3, each=2)
-    out = await value(engine, "SELECT min(annotator_id) FROM responses")
+    out = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
         await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
     await revise_posteriors(engine, campaign.id, now=NOW)
-    cache, me = PosteriorCache(), await annotator(engine, campaign, "one more")
-    hit = await hit_of(engine, me, cache=cache)
+    cache, me = PosteriorCache(), await create_annotator(engine, campaign, "one more")
+    hit = await lease_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 4  # as they were loaded
-    await submit(engine, me, hit)
-    await next_hit(engine, me, cache=cache)
+    await submit_scores(engine, me, hit)
+    await find_next_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 5  # as they were heard of
 
 
@@ -269,46 +269,48 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     campaign = await create_campaign_of_systems(
         engine, ALIKE, items_per_hit=3, cannot_be_judged=True, unjudged_people=1
     )
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     (same,) = [item for item, text in zip(hit.items, hit.texts, strict=True) if text.startswith("same")]
     (other,) = {*hit.items} - {same}
     async with borrow_autocommit_driver(engine) as connection:
         reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
         answer = Answer({other: 30.0}, unjudged={same: reason})
         await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
-    assert await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
+    assert await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
         (0, 0),
         (1, 0),
         (2, 1),
     ]
-    assert await value(engine, "SELECT max(unjudged) FROM posteriors") == 0
+    assert await fetch_value(engine, "SELECT max(unjudged) FROM posteriors") == 0
     async with engine.begin() as connection:
         assert await unjudged.count_unjudged_reasons(connection, campaign.id) == {}
-    assert await values(engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1") == [
+    assert await fetch_rows(
+        engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1"
+    ) == [
         ("0",),
         ("1",),
     ]
     assert await replay_is_clean(engine, campaign.slug)
-    assert (await next_hit(engine, me)).hit
+    assert (await find_next_hit(engine, me)).hit
 
 
 async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(engine):
     campaign = await create_campaign_of_systems(
         engine, outputs_table(segments=3), judgments_per_item=100, cannot_be_judged=True
     )
-    me, seen = await annotator(engine, campaign), []
+    me, seen = await create_annotator(engine, campaign), []
     reason = campaign.unjudged_reasons[0]
     for broken in (True, True, False, False, True):
-        hit = await hit_of(engine, me)
+        hit = await lease_hit(engine, me)
         seen.append(hit.segment)
         scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
         async with borrow_autocommit_driver(engine) as connection:
             await submission.submit_answer(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
     assert {*seen[:3]} == {0, 1, 2}
     assert {*seen[3:]} == {seen[2]}
-    assert (await next_hit(engine, me)).reason == "seen_all"
-    assert (await next_hit(engine, await annotator(engine, campaign, "bob"))).hit
+    assert (await find_next_hit(engine, me)).reason == "seen_all"
+    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "bob"))).hit
 
 
 def in_pairs(*outputs):
@@ -325,9 +327,9 @@ def in_order(campaign, hit):
 async def judged_until(engine, campaign, people):
     """Whether the campaign ended while so many people, each with another name, answered all they could."""
     for k in range(people):
-        me = await annotator(engine, campaign, f"p{k}")
-        while (work := await next_hit(engine, me)).hit is not None:
-            await submit(engine, me, work.hit, scores=in_order(campaign, work.hit))
+        me = await create_annotator(engine, campaign, f"p{k}")
+        while (work := await find_next_hit(engine, me)).hit is not None:
+            await submit_scores(engine, me, work.hit, scores=in_order(campaign, work.hit))
         if work.reason == "all_done":
             return True
     return False
@@ -338,8 +340,8 @@ async def test_it_ends_when_what_is_left_cannot_be_compared(engine):
         engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=3
     )
     assert await judged_until(engine, campaign, 8)
-    assert await value(engine, "SELECT status FROM campaigns") == "finished"
-    left = await values(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number")
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
+    left = await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number")
     assert sum(judgments for _, judgments in left) == 6
     assert left[2] == (2, 3)
     assert await replay_is_clean(engine, campaign.slug)
@@ -349,12 +351,12 @@ async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
     campaign = await create_campaign_of_systems(
         engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1
     )
-    holder = await annotator(engine, campaign, "holder")
-    hit = await hit_of(engine, holder)
+    holder = await create_annotator(engine, campaign, "holder")
+    hit = await lease_hit(engine, holder)
     assert 2 in hit.items
-    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "wait"
-    await submit(engine, holder, hit, scores=in_order(campaign, hit))
-    assert (await next_hit(engine, await annotator(engine, campaign, "other"))).reason == "all_done"
+    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "other"))).reason == "wait"
+    await submit_scores(engine, holder, hit, scores=in_order(campaign, hit))
+    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "other"))).reason == "all_done"
 
 
 async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
@@ -363,7 +365,7 @@ async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
         engine, table_, design="pairwise", judgments_per_item=9, repeat_items=False
     )
     assert not await judged_until(engine, campaign, 2)
-    assert await value(engine, "SELECT status FROM campaigns") == "running"
+    assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
 async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_same(engine):
@@ -377,10 +379,10 @@ async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_s
     places = "score = (ARRAY[.1, .1, .5, .9])[subject + 1], variance = (ARRAY[3e-6, 2e-6, 1e-6, 1e-6])[subject + 1]"
     done = "judgments = CASE WHEN external_id = 'doe' THEN 3 ELSE 0 END"
     named = "FROM items WHERE items.number = subject"
-    await execute(engine, f"UPDATE posteriors SET {places}, {done} {named}")
-    me = await annotator(engine, campaign)
-    names = dict(await values(engine, "SELECT number, external_id FROM items"))
-    hit = await hit_of(engine, me, cache=PosteriorCache())
+    await execute_sql(engine, f"UPDATE posteriors SET {places}, {done} {named}")
+    me = await create_annotator(engine, campaign)
+    names = dict(await fetch_rows(engine, "SELECT number, external_id FROM items"))
+    hit = await lease_hit(engine, me, cache=PosteriorCache())
     assert {names[item] for item in hit.items} == {"ape", "cat"}
 
 
@@ -392,7 +394,7 @@ async def test_what_is_left_is_said_on_the_overview(engine, researcher):
     assert "cannot be compared" not in (await researcher.get(address)).text
     await judged_until(engine, campaign, 8)
     page = " ".join((await researcher.get(address)).text.split())
-    left = await values(engine, "SELECT number, judgments FROM current_posteriors WHERE judgments < 3 ORDER BY 1")
+    left = await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors WHERE judgments < 3 ORDER BY 1")
     said = " and ".join(f"{SYSTEMS[number]} ({judgments} of 3)" for number, judgments in left)
     assert f"ended without all judgments of {said}. They" in page
 
@@ -402,5 +404,5 @@ async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_a
         engine, outputs_table(SYSTEMS[:3]), design="pairwise", judgments_per_item=3
     )
     assert await judged_until(engine, campaign, 8)
-    assert await values(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
+    assert await fetch_rows(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
     assert "ended without all judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

@@ -13,7 +13,14 @@ from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, annotator, hit_of, running, submit, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    lease_hit,
+    submit_scores,
+)
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.annotation.hits.test_checks import with_checks
@@ -34,7 +41,7 @@ async def sent_back(engine, someone):
 
 
 async def says_the_same(engine, campaign):
-    newer, older = await values(engine, SAID)
+    newer, older = await fetch_rows(engine, SAID)
     assert repr(newer) == repr(older)  # NaN stands for what nobody judged
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     async with open_snapshot(engine) as connection:
@@ -43,7 +50,7 @@ async def says_the_same(engine, campaign):
 
 
 async def give_answer(engine, someone, answer):
-    hit = await hit_of(engine, someone)
+    hit = await lease_hit(engine, someone)
     async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, someone, hit.id, answer(hit), now=NOW)
     return hit
@@ -58,8 +65,8 @@ ITS_OWN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("shares", [(0.9, 0.1, 0.4, 0.2, 0.6), (0.5, 0.5, 0.5, 0.5, 0.5)], ids=["apart", "alike"])
 async def test_of_every_design(engine, name, shares):
-    campaign = await running(engine, design=name, **ITS_OWN.get(name, {}))
-    design, me = campaign.design, await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, design=name, **ITS_OWN.get(name, {}))
+    design, me = campaign.design, await create_annotator(engine, campaign)
     hit = await give_answer(engine, me, lambda hit: answer_of(design, hit.items, shares))
     assert (await sent_back(engine, me)).hit.texts == hit.texts
     await says_the_same(engine, campaign)
@@ -79,8 +86,8 @@ async def test_of_several_criteria(engine):
 @pytest.mark.parametrize("reason", [ITEM, ""])
 async def test_of_what_cannot_be_judged(engine, reason):
     reasons = [reason] if reason else []
-    campaign = await running(engine, items_per_hit=3, cannot_be_judged=True, unjudged_reasons=reasons)
-    me = await annotator(engine, campaign)
+    campaign = await create_running_campaign(engine, items_per_hit=3, cannot_be_judged=True, unjudged_reasons=reasons)
+    me = await create_annotator(engine, campaign)
     await give_answer(
         engine, me, lambda hit: Answer({hit.items[0]: 3.0, hit.items[2]: 77.0}, unjudged={hit.items[1]: reason})
     )
@@ -91,7 +98,7 @@ async def test_of_what_cannot_be_judged(engine, reason):
 async def test_of_outputs_of_systems(engine):
     content = "system,segment,output\nape,s0,same\nbee,s0,same\ncat,s0,another\n"
     campaign = await create_campaign_of_systems(engine, content, items_per_hit=3)
-    me = await annotator(engine, campaign)
+    me = await create_annotator(engine, campaign)
     hit = await give_answer(engine, me, lambda hit: Answer(dict(zip(hit.items, (20.0, 70.0), strict=True))))
     assert len(hit.items) == 2  # the same output is shown once
     assert (await sent_back(engine, me)).hit.texts == hit.texts
@@ -100,23 +107,23 @@ async def test_of_outputs_of_systems(engine):
 
 async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_first(engine):
     campaign = await with_checks(engine, checks_percent=50, judgments_per_item=50)
-    me = await annotator(engine, campaign)
-    hit = await hit_of(engine, me)
+    me = await create_annotator(engine, campaign)
+    hit = await lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
-        await submit(engine, me, hit)
-        hit = await hit_of(engine, me)
-    told = await submit(engine, me, hit, scores=[30.0, 40.0, 50.0, 60.0, 70.0])
+        await submit_scores(engine, me, hit)
+        hit = await lease_hit(engine, me)
+    told = await submit_scores(engine, me, hit, scores=[30.0, 40.0, 50.0, 60.0, 70.0])
     last = await sent_back(engine, me)
     assert (last.hit.ids, last.hit.texts) == (hit.ids, hit.texts)
     names = item_names(len(hit.items))
     assert [last.form[f"score-{name}"] for name in names] == ["30", "40", "50", "60", "70"]
     changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
-    before = await values(engine, "SELECT check_number, value FROM check_answers")
+    before = await fetch_rows(engine, "SELECT check_number, value FROM check_answers")
     async with borrow_autocommit_driver(engine) as connection:
         again = await undo.reopen_last_answer(connection, me, now=NOW)
         await undo.replace_answer(connection, me, hit.id, again.seq, changed, now=NOW)
-    assert await values(engine, "SELECT check_number, value FROM check_answers") == before
-    ((stored,),) = await values(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1")
+    assert await fetch_rows(engine, "SELECT check_number, value FROM check_answers") == before
+    ((stored,),) = await fetch_rows(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1")
     assert stored == [1.0] * 4
     assert told.seq == last.seq
     async with engine.connect() as connection:

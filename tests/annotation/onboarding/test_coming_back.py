@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.annotation.hits.campaigns import form_fields, running, value, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value, form_fields
 from tests.annotation.onboarding.visits import CONSENT, hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
 
@@ -13,7 +13,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, welcome=True, questions=["age: How old are you?"], consent=CONSENT)
+    return await create_running_campaign(engine, welcome=True, questions=["age: How old are you?"], consent=CONSENT)
 
 
 AGE = {"question-age": "40"}
@@ -26,7 +26,7 @@ async def test_who_leaves_in_the_middle_goes_on_there_in_another_session(client,
     later, address = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert step_of(later) == "questions"
     assert form_fields(await send_form(client, address, later, **AGE))["hit"]
-    assert await value(engine, "SELECT count(*) FROM annotators") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 1
 
 
 async def test_a_form_of_a_step_that_is_passed_leads_on_and_changes_nothing(client, engine, campaign):
@@ -35,7 +35,7 @@ async def test_a_form_of_a_step_that_is_passed_leads_on_and_changes_nothing(clie
     await send_form(client, address, asked, **AGE)
     assert form_fields(await send_form(client, address, asked, **{"question-age": "99"}))["hit"]
     assert form_fields(await send_form(client, address, page))["hit"]
-    assert await values(engine, "SELECT said FROM visits WHERE step = 'questions'") == [({"age": "40"},)]
+    assert await fetch_rows(engine, "SELECT said FROM visits WHERE step = 'questions'") == [({"age": "40"},)]
 
 
 async def test_two_tabs_in_the_steps_end_at_one_set(client, engine, campaign):
@@ -63,9 +63,9 @@ async def test_who_leaves_early_and_returns_finds_their_set_and_its_draft(client
 
 
 async def test_a_token_of_another_campaign_passes_no_step(client, engine, campaign):
-    other = await running(engine, welcome=True)
+    other = await create_running_campaign(engine, welcome=True)
     page, _ = await open_campaign_link(client, other)
     _, address = await open_campaign_link(client, campaign)
     reply = await client.post(address, data=hidden_fields(page))
     assert reply.status_code == 422
-    assert await value(engine, "SELECT count(*) FROM visits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0

@@ -18,14 +18,14 @@ from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
-    annotator,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_next_hit,
     form_fields,
-    hit_of,
-    next_hit,
-    running,
-    submit,
-    value,
-    values,
+    lease_hit,
+    submit_scores,
 )
 from tests.annotation.onboarding.visits import CONSENT, hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
@@ -39,7 +39,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, consent=CONSENT)
+    return await create_running_campaign(engine, consent=CONSENT)
 
 
 async def change_text(engine, campaign, text):
@@ -55,9 +55,9 @@ async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
     assert await leases_of(engine) == 0
     page = await send_form(client, address, page, answer="yes")
     assert form_fields(page)["hit"]
-    (row,) = await values(engine, "SELECT step, version, outcome FROM visits")
+    (row,) = await fetch_rows(engine, "SELECT step, version, outcome FROM visits")
     assert row == ("consent", 1, "passed")
-    (text,) = await values(engine, "SELECT version, markdown, sha256 FROM consent_texts")
+    (text,) = await fetch_rows(engine, "SELECT version, markdown, sha256 FROM consent_texts")
     assert text == (1, CONSENT, sha256(CONSENT.encode()).hexdigest())
 
 
@@ -77,14 +77,14 @@ async def test_saying_no_ends_kindly_and_can_be_taken_back(client, engine, campa
     assert await leases_of(engine) == 0
     page = await send_form(client, address, page, answer="yes")
     assert form_fields(page)["hit"]
-    assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
+    assert await fetch_rows(engine, "SELECT outcome FROM visits") == [("passed",)]
 
 
 async def test_a_yes_is_not_taken_back_by_an_old_page(client, engine, campaign):
     page, address = await open_campaign_link(client, campaign)
     await send_form(client, address, page, answer="yes")
     await send_form(client, address, page, answer="no")
-    assert await values(engine, "SELECT outcome FROM visits") == [("passed",)]
+    assert await fetch_rows(engine, "SELECT outcome FROM visits") == [("passed",)]
 
 
 async def test_a_page_without_an_answer_is_shown_again_with_the_reason(client, engine, campaign):
@@ -110,14 +110,14 @@ async def test_a_changed_text_is_asked_before_the_next_hit_and_the_open_one_is_k
     reply = await client.post(address, data=begun, headers=FETCH)
     assert "The text that you agreed to has changed" in reply.text
     assert "<html" not in reply.text
-    assert await value(engine, "SELECT count(*) FROM responses") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
     assert await leases_of(engine) == 1
     page = await send_form(client, address, reply.text, answer="yes")
     assert form_fields(page)["hit"] != begun["hit"]
-    assert await values(engine, "SELECT version, outcome FROM visits ORDER BY version") == [
+    assert await fetch_rows(engine, "SELECT version, outcome FROM visits ORDER BY version") == [
         (1, "passed"), (2, "passed"),
     ]  # fmt: skip
-    assert await value(engine, "SELECT count(*) FROM consent_texts") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM consent_texts") == 2
 
 
 async def test_agreeing_to_the_earlier_text_does_not_count_for_the_new_one(client, engine, campaign):
@@ -125,18 +125,18 @@ async def test_agreeing_to_the_earlier_text_does_not_count_for_the_new_one(clien
     await change_text(engine, campaign, "We also keep your age.")
     reply = await client.post(address, data=hidden_fields(page) | {"answer": "yes"})
     assert "The text has changed since you opened this page" in reply.text
-    assert await value(engine, "SELECT count(*) FROM visits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0
 
 
 async def test_who_held_a_hit_gets_the_same_one_back_after_they_agree_again(engine, campaign):
-    me = await annotator(engine, campaign, platform="api")
-    assert (await next_hit(engine, me)).reason == "visit"
+    me = await create_annotator(engine, campaign, platform="api")
+    assert (await find_next_hit(engine, me)).reason == "visit"
     await agree(engine, campaign, me, 1)
-    hit = await hit_of(engine, me)
+    hit = await lease_hit(engine, me)
     await change_text(engine, campaign, "Another text.")
-    assert (await next_hit(engine, me)).reason == "visit"
+    assert (await find_next_hit(engine, me)).reason == "visit"
     await agree(engine, campaign, me, 2)
-    assert (await hit_of(engine, me)).id == hit.id
+    assert (await lease_hit(engine, me)).id == hit.id
 
 
 async def agree(engine, campaign, assignment, version):
@@ -151,11 +151,11 @@ async def agree(engine, campaign, assignment, version):
 
 async def test_the_same_text_saved_again_asks_nobody_again(client, engine, campaign):
     await change_text(engine, campaign, CONSENT)
-    assert await value(engine, "SELECT visit_version FROM campaigns") == 1
+    assert await fetch_value(engine, "SELECT visit_version FROM campaigns") == 1
 
 
 async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     page, address = await open_campaign_link(client, campaign)
     await change_text(engine, campaign, CONSENT)
     page = (await client.post(address, data=form_fields(page))).text
@@ -188,13 +188,13 @@ async def statements_of(engine, assignment, cache):
 
 
 async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_steps(engine, campaign):
-    plain = await running(engine)
+    plain = await create_running_campaign(engine)
     took = []
     for of in (plain, campaign):
-        me, cache = await annotator(engine, of, platform="prolific"), PosteriorCache()
+        me, cache = await create_annotator(engine, of, platform="prolific"), PosteriorCache()
         if of is campaign:
             await agree(engine, of, me, 1)
-        await submit(engine, me, await hit_of(engine, me, cache=cache))
+        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache))
         took.append(await statements_of(engine, me, cache))
     assert took[0] == took[1]
 

@@ -9,7 +9,7 @@ from app.annotation.onboarding.passphrase import is_same_passphrase
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyAttempts
-from tests.annotation.hits.campaigns import NOW, form_fields, running, value, values
+from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows, fetch_value, form_fields
 
 PASSPHRASE = "Grüne Äpfel"
 
@@ -21,11 +21,11 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, passphrase=PASSPHRASE)
+    return await create_running_campaign(engine, passphrase=PASSPHRASE)
 
 
 async def people(engine):
-    return await value(engine, "SELECT count(*) FROM annotators")
+    return await fetch_value(engine, "SELECT count(*) FROM annotators")
 
 
 def test_blanks_and_ways_of_writing_an_accent_do_not_count(subtests):
@@ -108,7 +108,7 @@ async def test_where_the_campaign_says_so_who_comes_from_a_platform_needs_none(c
 
 
 async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_who_has_begun_goes_on(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     begun = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID="
     assert form_fields((await client.get(f"{begun}t")).text)["hit"]
     async with engine.begin() as connection:
@@ -129,7 +129,7 @@ async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_wh
 
 
 async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engine):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = f"/link/{campaign.link_key}"
     begun = (await client.post(address)).headers["location"]
     async with engine.begin() as connection:
@@ -146,7 +146,7 @@ async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campa
         await lifecycle.edit_settings(
             connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"})
         )
-    told = await values(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
+    told = await fetch_rows(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
     assert told == [({"passphrase": "•••"}, {"passphrase": "•••"})]
 
 
@@ -178,7 +178,7 @@ PLATFORM_LINKS = [
 async def test_a_passphrase_or_a_closed_link_closes_the_links_of_platforms_unless_said_otherwise(
     *, client, researcher, engine, settings, is_open, when
 ):
-    campaign = await running(engine, **(settings if when == "from the start" else {}))
+    campaign = await create_running_campaign(engine, **(settings if when == "from the start" else {}))
     if when == "later":
         await settings_change(engine, campaign, **settings)
     for link in PLATFORM_LINKS:
@@ -193,11 +193,11 @@ async def test_a_passphrase_or_a_closed_link_closes_the_links_of_platforms_unles
 
 @pytest.mark.parametrize(("chosen", "stored"), [("", None), ("yes", True), ("no", False)])
 async def test_the_form_says_how_the_links_of_platforms_are(researcher, engine, chosen, stored):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = f"/admin/campaigns/{campaign.slug}"
     await settings_change(engine, campaign, open_platforms=not stored)
     reply = await researcher.post(f"{address}/after-launch", data={"open_link": "on", "open_platforms": chosen})
     assert reply.status_code == 303
-    assert await value(engine, "SELECT open_platforms FROM campaigns") is stored
+    assert await fetch_value(engine, "SELECT open_platforms FROM campaigns") is stored
     page = (await researcher.get(f"{address}/edit")).text
     assert f'<option value="{chosen}" selected>' in page.partition('name="open_platforms"')[2].partition("</select>")[0]

@@ -6,7 +6,14 @@ import io
 import pytest
 
 from app.annotation.onboarding import personal_links
-from tests.annotation.hits.campaigns import NOW, execute, form_fields, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    form_fields,
+)
 from tests.annotation.onboarding.visits import send_form
 from tests.api.conftest import API, program  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import VERBS, create_draft, import_items
@@ -21,7 +28,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, hits_per_annotator=2)
+    return await create_running_campaign(engine, hits_per_annotator=2)
 
 
 async def links_of(engine, campaign, *names):
@@ -47,8 +54,8 @@ async def test_another_device_is_the_same_annotator_with_the_same_set(client, en
     (link,) = await links_of(engine, campaign, "Ann")
     hits = {form_fields((await client.get(link)).text)["hit"] for _ in range(3)}
     assert len(hits) == 1
-    assert await values(engine, "SELECT platform, worker_id FROM annotators") == [("personal", "1")]
-    assert await value(engine, "SELECT count(*) FROM hits") == 1
+    assert await fetch_rows(engine, "SELECT platform, worker_id FROM annotators") == [("personal", "1")]
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 1
 
 
 async def test_a_limit_is_neither_passed_nor_lost_over_devices(client, engine, campaign):
@@ -59,11 +66,11 @@ async def test_a_limit_is_neither_passed_nor_lost_over_devices(client, engine, c
         replies = [await client.post(link, data=form_fields(page)) for page in (here, there)]
         assert [reply.status_code for reply in replies] == [200, 200]
     assert "You have done all your sets" in (await client.get(link)).text
-    assert await value(engine, "SELECT count(*) FROM responses") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
 
 
 async def test_steps_are_passed_once_for_all_devices(client, engine):
-    campaign = await running(engine, welcome=True)
+    campaign = await create_running_campaign(engine, welcome=True)
     (link,) = await links_of(engine, campaign, "Ann")
     page = (await client.get(link)).text
     assert "Start" in page
@@ -77,12 +84,12 @@ async def test_a_link_that_is_not_on_the_list_lets_nobody_in(client, engine, cam
             await links_of(engine, campaign, "Ann")
             reply = await client.get(f"/personal/{campaign.link_key}{query}")
             assert reply.status_code in (404, 422)
-            assert await value(engine, "SELECT count(*) FROM annotators") == 0
+            assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
 
 
 async def test_a_link_opens_no_other_campaign(client, engine, campaign):
     (link,) = await links_of(engine, campaign, "Ann")
-    other = await running(engine)
+    other = await create_running_campaign(engine)
     assert (await client.get(link.replace(campaign.link_key, other.link_key))).status_code == 404
 
 
@@ -111,7 +118,7 @@ async def test_names_can_be_typed_and_too_many_are_refused(researcher, engine, c
     monkeypatch.setattr(personal_links, "MAX_PERSONAL_LINKS", 2)
     address = ADMIN.format(slug=campaign.slug)
     await researcher.post(address, data={"names": "Ann\n\n Bea "})
-    assert await values(engine, "SELECT name FROM personal_links ORDER BY number") == [("Ann",), ("Bea",)]
+    assert await fetch_rows(engine, "SELECT name FROM personal_links ORDER BY number") == [("Ann",), ("Bea",)]
     reply = await researcher.post(address, data={"names": "Cleo"})
     assert reply.status_code == 413
     assert "No one was added" in reply.text
@@ -131,7 +138,7 @@ async def test_an_older_encoding_is_offered_and_read_when_it_is_chosen(researche
     assert "José Muñoz" in refused.text
     chosen = await researcher.post(address, files=table, data={"encoding": "windows-1252"})
     assert chosen.status_code == 303
-    assert await values(engine, "SELECT name FROM personal_links") == [("José Muñoz",)]
+    assert await fetch_rows(engine, "SELECT name FROM personal_links") == [("José Muñoz",)]
 
 
 async def test_quotation_marks_that_may_be_text_are_asked_about(researcher, engine, campaign):
@@ -140,7 +147,7 @@ async def test_quotation_marks_that_may_be_text_are_asked_about(researcher, engi
     assert refused.status_code == 422
     assert 'name="quotes" value="text"' in refused.text
     assert (await researcher.post(address, files=table, data={"quotes": "text"})).status_code == 303
-    assert await values(engine, "SELECT name FROM personal_links ORDER BY number") == [('"Ann',), ("Bea",)]
+    assert await fetch_rows(engine, "SELECT name FROM personal_links ORDER BY number") == [('"Ann',), ("Bea",)]
 
 
 async def test_no_export_has_names_or_links(client, researcher, engine, campaign):
@@ -153,7 +160,7 @@ async def test_no_export_has_names_or_links(client, researcher, engine, campaign
 
 
 async def test_programs_make_links_too(program, engine, campaign):  # noqa: F811
-    await execute(engine, "UPDATE campaigns SET status = 'draft'")
+    await execute_sql(engine, "UPDATE campaigns SET status = 'draft'")
     address = f"{API}/campaigns/{campaign.slug}/people"
     assert (await program.post(address, json={"names": ["Ann", "Bea"]})).json() == {"added": 2}
     told = (await program.get(address)).json()

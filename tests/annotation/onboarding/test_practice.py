@@ -11,7 +11,7 @@ from app.annotation.onboarding.practice_sets import parse_practice_sets
 from app.campaigns import form_input
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
-from tests.annotation.hits.campaigns import execute, form_fields, running, value, values
+from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_rows, fetch_value, form_fields
 from tests.annotation.onboarding.visits import hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
 FETCH = {"x-easel": "fetch", "accept": "application/json"}
@@ -87,7 +87,7 @@ def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
 
 
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
     assert "Training, set 1 of 2" in page
     page = await answered(client, address, page, 70, 90)
@@ -107,39 +107,39 @@ async def test_training_explains_and_is_repeated_until_it_is_understood(client, 
 
 
 async def test_nothing_of_it_is_an_answer(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TABLE, qualification=TABLE)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TABLE, qualification=TABLE)
     page, address = await open_campaign_link(client, campaign)
     page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     page = await answered(client, address, page, 10, 90)
     assert form_fields(page)["hit"]
-    assert await value(engine, "SELECT count(*) FROM responses") == 0
-    assert await value(engine, "SELECT count(*) FROM hits") == 1
-    assert await value(engine, "SELECT max(judgments) FROM posteriors") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 1
+    assert await fetch_value(engine, "SELECT max(judgments) FROM posteriors") == 0
 
 
 async def test_an_old_page_sent_again_counts_once(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
     told = [await answered(client, address, page, 10, 90) for _ in range(3)]
     assert all("Correct" in one for one in told)
     following = [await send_form(client, address, told[0], seen="1") for _ in range(2)]
     assert all("Training, set 2 of 2" in one for one in following)
-    assert await value(engine, "SELECT count(*) FROM visits") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 2
 
 
 async def test_what_is_missing_is_said_and_what_was_entered_stays(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TABLE)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TABLE)
     page, address = await open_campaign_link(client, campaign)
     reply = await client.post(address, data=answers(page, 37, ""))
     assert "Not all items have a score yet" in reply.text
     assert 'value="37"' in reply.text
-    assert await value(engine, "SELECT count(*) FROM visits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0
     reply = await client.post(address, data=answers(page, 37, ""), headers=FETCH)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "scores_missing")
 
 
 async def test_scripts_get_the_next_page_in_the_same_reply(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TABLE)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TABLE)
     page, address = await open_campaign_link(client, campaign)
     reply = await client.post(address, data=answers(page, 10, 90), headers=FETCH)
     assert "Correct" in reply.text
@@ -148,7 +148,7 @@ async def test_scripts_get_the_next_page_in_the_same_reply(client, engine):
 
 async def test_an_order_is_expected_and_told_by_what_stands_where(client, engine):
     table = "text,expected\nworse,2\nbetter,1\n"
-    campaign = await running(engine, design="pairwise", training=table)
+    campaign = await create_running_campaign(engine, design="pairwise", training=table)
     page, address = await open_campaign_link(client, campaign)
     fields = answers(page) | {"preferred": "0"}
     page = await send_form(client, address, page, **fields)
@@ -158,7 +158,7 @@ async def test_an_order_is_expected_and_told_by_what_stands_where(client, engine
 
 async def test_a_label_is_expected(client, engine):
     table = "text,expected,explanation\nriver,yes,Water.\n"
-    campaign = await running(engine, design="categories", training=table)
+    campaign = await create_running_campaign(engine, design="categories", training=table)
     page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 1)
     assert "Yours: no" in page
@@ -166,17 +166,17 @@ async def test_a_label_is_expected(client, engine):
 
 
 async def test_who_is_good_enough_may_work(client, engine):
-    campaign = await running(engine, items_per_hit=2, qualification=TWO_SETS, pass_percent=75)
+    campaign = await create_running_campaign(engine, items_per_hit=2, qualification=TWO_SETS, pass_percent=75)
     page, address = await open_campaign_link(client, campaign)
     assert "A short test, set 1 of 2" in page
     page = await answered(client, address, page, 10, 90)
     assert "A short test, set 2 of 2" in page
     assert form_fields(await answered(client, address, page, 20, 0))["hit"]
-    assert await values(engine, "SELECT outcome FROM visits ORDER BY version") == [("taken",), ("passed",)]
+    assert await fetch_rows(engine, "SELECT outcome FROM visits ORDER BY version") == [("taken",), ("passed",)]
 
 
 async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client, engine):
-    campaign = await running(engine, items_per_hit=2, qualification=TABLE, qualification_tries=2)
+    campaign = await create_running_campaign(engine, items_per_hit=2, qualification=TABLE, qualification_tries=2)
     page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 10, 0)
     assert "1 of 2 were as expected. You can try again." in page
@@ -188,24 +188,26 @@ async def test_who_is_not_may_try_again_so_often_and_then_it_ends_kindly(client,
     later, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert "Thank you for trying" in later
     assert await leases_of(engine) == 0
-    assert await values(engine, "SELECT outcome FROM visits ORDER BY version") == [
+    assert await fetch_rows(engine, "SELECT outcome FROM visits ORDER BY version") == [
         ("failed",), ("taken",), ("failed",),
     ]  # fmt: skip
 
 
 async def test_a_test_that_is_over_cannot_be_tried_by_an_old_page(client, engine):
-    campaign = await running(engine, items_per_hit=2, qualification=TABLE)
+    campaign = await create_running_campaign(engine, items_per_hit=2, qualification=TABLE)
     page, address = await open_campaign_link(client, campaign)
     failed = await answered(client, address, page, 10, 0)
     assert "Thank you for trying" in failed
     assert "Thank you for trying" in await answered(client, address, page, 10, 90)
     token = hidden_fields(page.replace('class="answer practice"', 'class="step"'))["token"]
     await client.post(address, data={"token": token, "step": "qualification", "hit": "1", "again": "1"})
-    assert await value(engine, "SELECT count(*) FROM visits") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 1
 
 
 async def test_learning_comes_before_being_tested_and_both_after_consent(client, engine):
-    campaign = await running(engine, items_per_hit=2, consent="We keep it.", training=TABLE, qualification=TABLE)
+    campaign = await create_running_campaign(
+        engine, items_per_hit=2, consent="We keep it.", training=TABLE, qualification=TABLE
+    )
     page, address = await open_campaign_link(client, campaign)
     seen = [step_of(page)]
     page = await send_form(client, address, page, answer="yes")
@@ -216,7 +218,7 @@ async def test_learning_comes_before_being_tested_and_both_after_consent(client,
 
 
 async def test_who_is_not_good_enough_returns_by_the_code_for_that(client, engine):
-    campaign = await running(engine, items_per_hit=2, qualification=TABLE, return_screened_out="N0T")
+    campaign = await create_running_campaign(engine, items_per_hit=2, qualification=TABLE, return_screened_out="N0T")
     page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 10, 0)
     assert 'href="https://app.prolific.com/submissions/complete?cc=N0T"' in page
@@ -258,7 +260,7 @@ async def pretend_tries(engine, rounds):
 
 
 async def test_a_training_set_is_tried_a_hundred_times_and_then_it_ends_kindly(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
     page = await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     await pretend_tries(engine, 99)
@@ -272,13 +274,13 @@ async def test_a_training_set_is_tried_a_hundred_times_and_then_it_ends_kindly(c
     stale = {"token": token, "step": "training", "hit": "199", "seen": "1"}
     reply = await client.post(address, data=stale, headers={"accept": "application/json"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "training_over")
-    assert await value(engine, "SELECT count(*) FROM visits") == 199
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 199
     assert "Thank you for trying" in (await open_campaign_link(client, campaign, SESSION_ID="s2"))[0]
     assert await leases_of(engine) == 0
 
 
 async def test_the_hundredth_try_may_be_right(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
     page = await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     await pretend_tries(engine, 99)
@@ -290,27 +292,29 @@ async def test_the_hundredth_try_may_be_right(client, engine):
 
 
 async def test_a_round_reads_as_much_whatever_was_tried_before(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS)
+    campaign = await create_running_campaign(engine, items_per_hit=2, training=TWO_SETS)
     page, address = await open_campaign_link(client, campaign)
     await send_form(client, address, await answered(client, address, page, 70, 90), seen="1")
     read = []
     for rounds in (40, 400, 4000):
-        await execute(engine, "DELETE FROM visits WHERE version > 2")
+        await execute_sql(engine, "DELETE FROM visits WHERE version > 2")
         await pretend_tries(engine, rounds)
         read.append(await rows_read(engine))
     assert read[0] == read[1] == read[2] > 0
 
 
 async def test_tries_from_before_they_were_counted_go_on(client, engine):
-    campaign = await running(engine, items_per_hit=2, training=TWO_SETS, qualification=TABLE, qualification_tries=2)
+    campaign = await create_running_campaign(
+        engine, items_per_hit=2, training=TWO_SETS, qualification=TABLE, qualification_tries=2
+    )
     page, address = await open_campaign_link(client, campaign)
     page = await answered(client, address, page, 70, 90)
-    await execute(engine, "UPDATE visits SET said = said - 'try'")
+    await execute_sql(engine, "UPDATE visits SET said = said - 'try'")
     page = await send_form(client, address, page, seen="1")
     page = await send_form(client, address, await answered(client, address, page, 10, 90), seen="1")
     assert "Training, set 2 of 2" in page
     page = await send_form(client, address, await answered(client, address, page, 20, 80), seen="1")
     page = await answered(client, address, page, 10, 0)
-    await execute(engine, "UPDATE visits SET said = said - 'try'")
+    await execute_sql(engine, "UPDATE visits SET said = said - 'try'")
     page = await send_form(client, address, page, again="1")
     assert "Thank you for trying" in await answered(client, address, page, 10, 0)

@@ -15,7 +15,7 @@ from app.annotation.platforms.easel_results import check_easel_columns
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export
-from tests.annotation.hits.campaigns import form_fields, running, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, form_fields
 from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
 LINES = ["language: What is your native language? | English | German | another", "job?: What do you do?"]
@@ -28,7 +28,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(engine, questions=LINES)
+    return await create_running_campaign(engine, questions=LINES)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ async def test_they_are_asked_before_the_first_hit_and_never_again(client, engin
     assert form_fields(page)["hit"]
     page, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
     assert form_fields(page)["hit"]
-    assert await values(engine, "SELECT said FROM visits") == [({"language": "German", "job": "nurse"},)]
+    assert await fetch_rows(engine, "SELECT said FROM visits") == [({"language": "German", "job": "nurse"},)]
 
 
 async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engine, campaign):

@@ -8,7 +8,7 @@ import pytest
 
 from app.annotation.onboarding import start_form
 from app.http import dependencies
-from tests.annotation.hits.campaigns import running, value
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
 from tests.annotation.platforms.test_doors import doors
 from tests.conftest import http_client
 
@@ -20,7 +20,7 @@ def engine(app):
 
 @pytest.fixture
 async def link(engine):
-    return f"/link/{(await running(engine)).link_key}"
+    return f"/link/{(await create_running_campaign(engine)).link_key}"
 
 
 async def form_of(client, link):
@@ -37,7 +37,7 @@ async def place_after(client, link, form):
 
 
 async def people(engine):
-    return await value(engine, "SELECT count(*) FROM annotators")
+    return await fetch_value(engine, "SELECT count(*) FROM annotators")
 
 
 async def test_start_pressed_twice_begins_one_visit(client, engine, link):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.annotation.hits.campaigns import execute, form_fields, running, value
+from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_value, form_fields
 from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
 PREVIEW = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
@@ -16,7 +16,7 @@ def engine(app):
 
 @pytest.fixture
 async def campaign(engine):
-    return await running(
+    return await create_running_campaign(
         engine, welcome=True, minutes_per_hit=2, pay="$0.35 per HIT", instructions="Think of *all* texts."
     )
 
@@ -50,7 +50,7 @@ async def test_a_preview_on_mturk_is_a_preview_and_the_welcome_comes_after_accep
     assert "This is a preview" in preview
     assert "You answer one such set." in preview
     assert step_of(preview) is None
-    assert await value(engine, "SELECT count(*) FROM annotators") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
     page = (await client.get(address, params=ACCEPTED)).text
     assert step_of(page) == "welcome"
     assert await leases_of(engine) == 0
@@ -61,10 +61,10 @@ async def test_by_link_the_first_page_is_the_welcome_and_shows_an_example(client
     assert "What a set looks like" in page
     address = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
     assert form_fields((await client.get(address)).text)["hit"]
-    assert await value(engine, "SELECT count(*) FROM visits") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM visits") == 0
 
 
 async def test_a_campaign_that_is_paused_says_so_instead(client, engine, campaign):
     _, address = await open_campaign_link(client, campaign)
-    await execute(engine, "UPDATE campaigns SET status = 'paused'")
+    await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
     assert "The researcher has paused this task" in (await client.get(address)).text

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.annotation.hits.campaigns import value
+from tests.annotation.hits.campaigns import fetch_value
 
 CONSENT = "We keep **your answers** and no name."
 SESSION = {"PROLIFIC_PID": "p1", "STUDY_ID": "study", "SESSION_ID": "s1"}
@@ -35,4 +35,4 @@ async def send_form(client, address, html, **fields):
 
 
 async def leases_of(engine):
-    return await value(engine, "SELECT count(*) FROM hits")
+    return await fetch_value(engine, "SELECT count(*) FROM hits")

@@ -5,7 +5,7 @@ import pytest
 
 from app.annotation.platforms.assignments import AssignmentId, WorkerTokens
 from app.errors import Gone, Invalid
-from tests.annotation.hits.campaigns import annotator, running, values
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, fetch_rows
 
 MINE = AssignmentId(campaign_id=7, assignment_id=42)
 TOKENS = WorkerTokens("k" * 32, hours=1)
@@ -74,9 +74,9 @@ def test_a_token_signed_with_another_key_is_refused():
 
 
 async def test_an_annotator_keeps_their_pseudonym_over_visits(engine):
-    campaign = await running(engine)
-    first = await annotator(engine, campaign, "W1", "prolific", assignment="s1")
-    second = await annotator(engine, campaign, "W1", "prolific", assignment="s2")
+    campaign = await create_running_campaign(engine)
+    first = await create_annotator(engine, campaign, "W1", "prolific", assignment="s1")
+    second = await create_annotator(engine, campaign, "W1", "prolific", assignment="s2")
     assert first != second
-    ((pseudonym, worker_id),) = await values(engine, "SELECT pseudonym, worker_id FROM annotators")
+    ((pseudonym, worker_id),) = await fetch_rows(engine, "SELECT pseudonym, worker_id FROM annotators")
     assert worker_id not in pseudonym

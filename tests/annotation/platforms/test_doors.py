@@ -17,7 +17,14 @@ from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyVisits
 from app.http.dependencies import client_network
 from app.settings import Settings
-from tests.annotation.hits.campaigns import NOW, annotator, expire_leases, running, value, values
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    expire_leases,
+    fetch_rows,
+    fetch_value,
+)
 from tests.conftest import http_client
 
 KEY = "k" * 32
@@ -49,14 +56,17 @@ async def touch(engine, assignment, hit):
 
 async def minutes_left(engine, hit):
     left = "SELECT round(extract(epoch FROM expires_at - clock_timestamp()) / 60) FROM hits WHERE id = :hit"
-    return await value(engine, left, hit=hit.id)
+    return await fetch_value(engine, left, hit=hit.id)
 
 
 # New visits
 
 
 async def test_an_address_has_an_hours_visits_at_once_and_then_one_at_a_time(engine):
-    campaign, visitor = await running(engine), doors(visits_per_address=6).visitor_from_address("192.0.2.1")
+    campaign, visitor = (
+        await create_running_campaign(engine),
+        doors(visits_per_address=6).visitor_from_address("192.0.2.1"),
+    )
     for k in range(6):
         await visit(engine, campaign, f"a{k}", visitor)
     with pytest.raises(TooManyVisits) as refusal:
@@ -70,7 +80,7 @@ async def test_an_address_has_an_hours_visits_at_once_and_then_one_at_a_time(eng
 
 async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_said_so(engine):
     campaign, visitor = (
-        await running(engine, people_per_address=8),
+        await create_running_campaign(engine, people_per_address=8),
         doors(visits_per_address=2).visitor_from_address("192.0.2.1"),
     )
     for k in range(8):
@@ -79,7 +89,7 @@ async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_
         await visit(engine, campaign, "late", visitor)
     assert refusal.value.details == {"retry_after_seconds": 450}  # an eighth of an hour, not a half
     await visit(engine, campaign, "late", visitor, now=NOW + timedelta(seconds=450))
-    other = await running(engine, name="Other")
+    other = await create_running_campaign(engine, name="Other")
     for k in range(2):
         await visit(engine, other, f"a{k}", visitor)
     with pytest.raises(TooManyVisits):
@@ -88,7 +98,7 @@ async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_
 
 async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
     open_doors = doors(visits_per_address=2, untouched_per_address=2)
-    campaign = await running(engine, people_per_address=5, judgments_per_item=50)
+    campaign = await create_running_campaign(engine, people_per_address=5, judgments_per_item=50)
     visitor = open_doors.visitor_from_address("192.0.2.1")
     visits = [await visit(engine, campaign, f"a{k}", visitor) for k in range(5)]
     works = [await ask(engine, one, visitor) for one in visits]
@@ -96,13 +106,16 @@ async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
 
 
 async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, researcher):
-    campaign, visitor = await running(engine), doors(visits_per_address=1).visitor_from_address("192.0.2.1")
+    campaign, visitor = (
+        await create_running_campaign(engine),
+        doors(visits_per_address=1).visitor_from_address("192.0.2.1"),
+    )
     now = datetime.now(UTC)
     await visit(engine, campaign, "first", visitor, now=now)
     for k in range(12):
         with pytest.raises(TooManyVisits):
             await visit(engine, campaign, f"a{k}", visitor, now=now)
-    assert await values(engine, "SELECT kind, about FROM alerts ORDER BY id") == [
+    assert await fetch_rows(engine, "SELECT kind, about FROM alerts ORDER BY id") == [
         ("turned_away", "1 so far today"),
         ("turned_away", "10 so far today"),
     ]
@@ -113,15 +126,18 @@ async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, r
 
 
 async def test_visits_that_come_at_once_are_counted_one_after_another(engine):
-    campaign, visitor = await running(engine), doors(visits_per_address=5).visitor_from_address("192.0.2.1")
+    campaign, visitor = (
+        await create_running_campaign(engine),
+        doors(visits_per_address=5).visitor_from_address("192.0.2.1"),
+    )
     visits = [visit(engine, campaign, f"a{k}", visitor) for k in range(12)]
     outcomes = await asyncio.gather(*visits, return_exceptions=True)
     assert sum(isinstance(outcome, TooManyVisits) for outcome in outcomes) == 7
-    assert await value(engine, "SELECT count(*) FROM annotators") == 5
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 5
 
 
 async def test_a_full_address_keeps_nobody_else_out_and_no_other_campaign(engine):
-    campaign, other = await running(engine), await running(engine, name="Other")
+    campaign, other = await create_running_campaign(engine), await create_running_campaign(engine, name="Other")
     here, there = (doors(visits_per_address=1).visitor_from_address(address) for address in ("192.0.2.1", "192.0.2.2"))
     await visit(engine, campaign, "first", here)
     await visit(engine, campaign, "second", there)
@@ -129,7 +145,7 @@ async def test_a_full_address_keeps_nobody_else_out_and_no_other_campaign(engine
 
 
 async def test_a_campaign_takes_a_limited_number_of_new_visits_from_everywhere(engine):
-    campaign, limited = await running(engine), doors(visits_per_campaign=3)
+    campaign, limited = await create_running_campaign(engine), doors(visits_per_campaign=3)
     for k in range(3):
         await visit(engine, campaign, f"a{k}", limited.visitor_from_address(f"192.0.2.{k}"))
     with pytest.raises(TooManyVisits) as refusal:
@@ -138,35 +154,38 @@ async def test_a_campaign_takes_a_limited_number_of_new_visits_from_everywhere(e
 
 
 async def test_whoever_is_refused_for_the_campaigns_sake_is_not_charged_for_it(engine):
-    campaign, limited = await running(engine), doors(visits_per_address=2, visits_per_campaign=1)
+    campaign, limited = await create_running_campaign(engine), doors(visits_per_address=2, visits_per_campaign=1)
     await visit(engine, campaign, "first", limited.visitor_from_address("192.0.2.1"))
     visitor = limited.visitor_from_address("192.0.2.2")
     for name in ("a", "b", "c"):
         with pytest.raises(TooManyVisits):
             await visit(engine, campaign, name, visitor)
     counted = "SELECT count(*) FROM visit_allowances WHERE address <> ''"
-    assert await value(engine, counted) == 1
+    assert await fetch_value(engine, counted) == 1
 
 
 async def test_whoever_comes_back_is_not_counted(engine):
-    campaign, visitor = await running(engine), doors(visits_per_address=1).visitor_from_address("192.0.2.1")
+    campaign, visitor = (
+        await create_running_campaign(engine),
+        doors(visits_per_address=1).visitor_from_address("192.0.2.1"),
+    )
     assert await visit(engine, campaign, "me", visitor) == await visit(engine, campaign, "me", visitor)
 
 
 async def test_those_whom_a_program_names_are_not_counted(engine):
-    campaign = await running(engine)
-    await annotator(engine, campaign, "theirs", "api")
-    assert await value(engine, "SELECT count(*) FROM visit_allowances") == 0
+    campaign = await create_running_campaign(engine)
+    await create_annotator(engine, campaign, "theirs", "api")
+    assert await fetch_value(engine, "SELECT count(*) FROM visit_allowances") == 0
 
 
 async def test_no_address_is_kept_and_what_counts_nothing_any_more_is_swept_out(engine):
-    campaign, open_doors = await running(engine), doors()
+    campaign, open_doors = await create_running_campaign(engine), doors()
     for k in range(3):
         await visit(engine, campaign, f"a{k}", open_doors.visitor_from_address(f"192.0.2.{k}"))
-    kept = [bytes(address) for (address,) in await values(engine, "SELECT address FROM visit_allowances")]
+    kept = [bytes(address) for (address,) in await fetch_rows(engine, "SELECT address FROM visit_allowances")]
     assert not any(b"192" in address for address in kept)
     await visit(engine, campaign, "next", open_doors.visitor_from_address("192.0.2.9"), now=NOW + timedelta(hours=1))
-    assert await value(engine, "SELECT count(*) FROM visit_allowances WHERE address <> ''") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM visit_allowances WHERE address <> ''") == 1
 
 
 def test_one_line_to_the_internet_is_one_place(subtests):
@@ -187,7 +206,7 @@ def test_one_line_to_the_internet_is_one_place(subtests):
 
 async def test_a_visitors_lease_is_short_until_the_first_touch(engine):
     visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
-    me = await visit(engine, await running(engine), "me", visitor)
+    me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     hit = (await ask(engine, me, visitor)).hit
     assert await minutes_left(engine, hit) == 5
     await touch(engine, me, hit)
@@ -199,13 +218,13 @@ async def test_a_visitors_lease_is_short_until_the_first_touch(engine):
 
 async def test_a_lease_is_never_longer_than_the_campaigns(engine):
     visitor = doors(untouched_minutes=60).visitor_from_address("192.0.2.1")
-    me = await visit(engine, await running(engine), "me", visitor)
+    me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     assert await minutes_left(engine, (await ask(engine, me, visitor)).hit) == 30
 
 
 async def test_whoever_reads_for_long_gets_the_whole_lease_at_the_first_touch_all_the_same(engine):
     visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
-    me = await visit(engine, await running(engine), "me", visitor)
+    me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     hit = (await ask(engine, me, visitor)).hit
     await expire_leases(engine, hit)
     await touch(engine, me, hit)
@@ -215,7 +234,7 @@ async def test_whoever_reads_for_long_gets_the_whole_lease_at_the_first_touch_al
 
 async def test_a_late_touch_does_not_take_items_from_someone_else(engine):
     visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
-    campaign = await running(engine, items=5, judgments_per_item=1)
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
     me, other = [await visit(engine, campaign, name, visitor) for name in ("me", "other")]
     hit = (await ask(engine, me, visitor)).hit
     await expire_leases(engine, hit)
@@ -226,7 +245,7 @@ async def test_a_late_touch_does_not_take_items_from_someone_else(engine):
 
 async def test_an_address_holds_a_limited_number_of_untouched_hits(engine):
     limited = doors(untouched_per_address=2)
-    campaign, here = await running(engine, items=60), limited.visitor_from_address("192.0.2.1")
+    campaign, here = await create_running_campaign(engine, items=60), limited.visitor_from_address("192.0.2.1")
     people = [await visit(engine, campaign, f"a{k}", here) for k in range(3)]
     first, second, third = [await ask(engine, someone, here) for someone in people]
     assert third.reason == "crowded"
@@ -239,7 +258,7 @@ async def test_an_address_holds_a_limited_number_of_untouched_hits(engine):
 
 async def test_a_campaign_holds_a_limited_number_of_untouched_hits_which_go_back_soon(engine):
     limited = doors(untouched_per_campaign=2)
-    campaign = await running(engine, items=60)
+    campaign = await create_running_campaign(engine, items=60)
     visitors = [limited.visitor_from_address(f"192.0.2.{k}") for k in range(3)]
     people = [await visit(engine, campaign, f"a{k}", visitor) for k, visitor in enumerate(visitors)]
     pairs = list(zip(people, visitors, strict=True))
@@ -254,7 +273,7 @@ async def test_a_campaign_holds_a_limited_number_of_untouched_hits_which_go_back
 
 
 async def test_a_class_behind_one_address_can_begin_together(app):
-    campaign = await running(app.state.database, items=80)
+    campaign = await create_running_campaign(app.state.database, items=80)
 
     async def begin():
         async with http_client(app) as client:
@@ -266,7 +285,7 @@ async def test_a_class_behind_one_address_can_begin_together(app):
 
 async def test_too_many_visits_get_calm_words_and_are_told_when_to_come_back(app, client):
     app.state.visit_limiter = doors(visits_per_address=1)
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     link = f"/link/{campaign.link_key}"
     known = (await client.post(link)).headers["location"]
     refused = await client.post(link)
@@ -280,7 +299,7 @@ async def test_too_many_visits_get_calm_words_and_are_told_when_to_come_back(app
 
 async def test_whoever_finds_too_many_untouched_hits_is_asked_to_wait(app, client):
     app.state.visit_limiter = doors(untouched_per_address=1)
-    link = f"/link/{(await running(app.state.database)).link_key}"
+    link = f"/link/{(await create_running_campaign(app.state.database)).link_key}"
     assert (await client.post(link, follow_redirects=True)).status_code == 200
     waiting = await client.post(link, follow_redirects=True)
     assert (waiting.status_code, waiting.headers["retry-after"]) == (429, "30")
@@ -292,7 +311,7 @@ async def test_whoever_finds_too_many_untouched_hits_is_asked_to_wait(app, clien
 
 
 async def test_a_token_of_one_campaign_or_platform_opens_no_other(app, client):
-    one, other = [await running(app.state.database, name=name) for name in ("one", "other")]
+    one, other = [await create_running_campaign(app.state.database, name=name) for name in ("one", "other")]
     token = httpx.URL((await client.post(f"/link/{one.link_key}")).headers["location"]).params["t"]
     assert (await client.get(f"/link/{one.link_key}", params={"t": token})).status_code == 200
     for address in (f"/link/{other.link_key}", f"/prolific/{one.link_key}", f"/mturk/{one.link_key}"):

@@ -18,7 +18,7 @@ from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.errors import Invalid
 from app.settings import Settings
-from tests.annotation.hits.campaigns import running, value
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
 
 ALL = pytest.mark.parametrize("platform", PLATFORMS.values(), ids=PLATFORMS)
 PAGES = pytest.mark.parametrize("platform", platforms_with_pages(), ids=lambda platform: platform.name)
@@ -128,7 +128,7 @@ def test_no_result_file_is_of_two_platforms():
 
 @PAGES
 async def test_an_address_without_ids_shows_a_page_and_stores_nothing(app, client, platform):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     reply = await client.get(platform.entry_path(campaign.link_key))
     assert reply.status_code == (422 if refusal_of(platform, {}) else 200)
-    assert await value(app.state.database, "SELECT count(*) FROM annotators") == 0
+    assert await fetch_value(app.state.database, "SELECT count(*) FROM annotators") == 0

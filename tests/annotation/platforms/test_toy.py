@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from app.annotation.platforms.registry import PLATFORMS
-from tests.annotation.hits.campaigns import form_fields, running, values
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, form_fields
 from tests.annotation.platforms.toy import TOY
 from tests.servers import serving
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_its_visitors_arrive_answer_and_return(engine, database_url, tmp_path):
-    campaign = await running(engine)
+    campaign = await create_running_campaign(engine)
     address = TOY.entry_path(campaign.link_key)
     environment = os.environ | {"DATABASE_URL": database_url}
     with serving(environment, tmp_path / "said", "tests.annotation.platforms.toy:create_app") as (_, base):
@@ -29,12 +29,12 @@ async def test_its_visitors_arrive_answer_and_return(engine, database_url, tmp_p
             assert 'data-reason="assignment_done"' in again.text  # one HIT for an assignment, as it says
             assert (await visitor.head(address)).status_code == 405  # a look alone leases nothing, as everywhere
     stored = "SELECT platform, worker_id, external_id FROM annotators a JOIN assignments s ON s.annotator_id = a.id"
-    assert await values(engine, stored) == [("toy", "ann", "1")]
-    assert await values(engine, "SELECT count(*) FROM responses") == [(1,)]
+    assert await fetch_rows(engine, stored) == [("toy", "ann", "1")]
+    assert await fetch_rows(engine, "SELECT count(*) FROM responses") == [(1,)]
 
 
 async def test_researchers_find_its_link_on_the_share_page(app, researcher, monkeypatch):
-    campaign = await running(app.state.database)
+    campaign = await create_running_campaign(app.state.database)
     monkeypatch.setitem(PLATFORMS, TOY.name, TOY)
     link = f"http://easel.test/toy/{campaign.link_key}?player={{{{player}}}}&amp;round={{{{round}}}}"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
