@@ -8,7 +8,7 @@ RUN awk '/^uv==/,!/\\$/' requirements.lock > /tmp/uv.txt \
     && pip install --no-cache-dir --require-hashes --only-binary :all: -r /tmp/uv.txt \
     && uv venv --python "$(command -v python)" .venv \
     && uv pip install --require-hashes --only-binary :all: -r pyproject.toml -c requirements.lock
-COPY LICENSE mkdocs.yml ./
+COPY LICENSE .mkdocs.yml ./
 COPY app app
 RUN uv pip install --no-deps --build-constraints requirements.lock -e .
 

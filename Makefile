@@ -66,7 +66,7 @@ bench: setup
 # Strict: a link that leads nowhere fails. KaTeX is the copy that items use, so no page needs another host.
 docs: setup
 	$(BIN)/python docs/generate.py
-	$(BIN)/zensical build --strict --clean
+	$(BIN)/zensical build --config-file .mkdocs.yml --strict --clean
 	@cp -R static/vendor/katex site/assets/
 	@echo 'Open site/index.html'
 

@@ -36,7 +36,7 @@ SEEN_IN = {
     "migrations/*": ["tests/database/test_migrations.py"],
     "docs/pictures/*": ["tests/test_pictures.py"],
     "docs/*": ["tests/test_documentation.py", "tests/test_project_pages.py", "tests/test_site.py"],
-    "mkdocs.yml": ["tests/test_site.py", "tests/browser/test_documentation_site.py"],
+    ".mkdocs.yml": ["tests/test_site.py", "tests/browser/test_documentation_site.py"],
     "*.md": ["tests/test_documentation.py", "tests/test_project_pages.py"],
     "*": ["tests/test_packaging.py"],
 }

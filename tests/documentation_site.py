@@ -14,9 +14,9 @@ NO_NETWORK = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PR
 def build_site(folder: Path) -> Path:
     """Build the strict site without a network from a copy of docs/ in `folder`, and return its own folder."""
     shutil.copytree(ROOT / "docs", folder / "docs")
-    shutil.copy(ROOT / "mkdocs.yml", folder)
+    shutil.copy(ROOT / ".mkdocs.yml", folder)
     built = subprocess.run(
-        [Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"],
+        [Path(sys.executable).with_name("zensical"), "build", "--config-file", ".mkdocs.yml", "--strict", "--clean"],
         cwd=folder,
         env=os.environ | NO_NETWORK,
         capture_output=True,

@@ -12,7 +12,7 @@ from tests.documentation_site import build_site
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-CONFIGURATION = (ROOT / "mkdocs.yml").read_text()
+CONFIGURATION = (ROOT / ".mkdocs.yml").read_text()
 MAX_LINES = 400
 MAX_LINES_OF_A_PARAGRAPH = 4
 LOADED = {

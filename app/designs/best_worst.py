@@ -39,7 +39,7 @@ class BestWorst(LabelledEndsDesign):
     def allowed_values_text(self) -> str:
         return "1 for the best, 3 for the worst, or 2 for another"
 
-    def describe_task(self, task: TaskSettings) -> str:
+    def describe_task(self, task: TaskSettings) -> Message:
         return Message(
             "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
             "“%(worst)s”.",

@@ -20,6 +20,7 @@ from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
 from app.designs.unit import POINTS_UNIT as IN_POINTS
 from app.designs.unjudged import parse_unjudged
 from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
+from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import Law
@@ -169,7 +170,7 @@ class Design(InputModel, ABC):
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
-    def describe_task(self, task: TaskSettings) -> str:
+    def describe_task(self, task: TaskSettings) -> Message:
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ MAX_REFERENCE_RATIO = 1_000_000.0
 """Largest ratio of a value to the reference, and its inverse the smallest. Beyond it the input is probably a typing
 error, and the share of the scale would lose its digits.
 """
-MAX_SIMULATED_RATIO = 10.0  # how many times the reference a made-up annotator goes: the ends are infinitely far away
+MAX_SIMULATED_RATIO = 10.0  # how many times the reference a simulated annotator goes: the ends are infinitely far away
 
 
 class Magnitude(Design):
@@ -76,7 +76,7 @@ class Magnitude(Design):
         """Return a multiple of the reference's value, as people read it."""
         return format_plain_number(multiple * self.reference_value)
 
-    def describe_task(self, task: TaskSettings) -> str:
+    def describe_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the value of the reference."""
         value = self.reference_value_text
         if task.items_per_hit == 1:

@@ -36,7 +36,7 @@ class Pairwise(OrderDesign):
         description="Submit as soon as one is chosen, if people may change their last answers.",
     )
 
-    def describe_task(self, task: TaskSettings) -> str:  # noqa: ARG002  (others name the number of items)
+    def describe_task(self, task: TaskSettings) -> Message:  # noqa: ARG002  (others name the number of items)
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")

@@ -18,7 +18,7 @@ from app.text.markdown import markdown_parser
 
 HELP_PATH = "/admin/help"
 DOCUMENTATION_FOLDER = project_folder() / "docs"
-NAVIGATION_FILE = project_folder() / "mkdocs.yml"
+NAVIGATION_FILE = project_folder() / ".mkdocs.yml"
 HOME_PAGE = "index"
 PICTURE_SUFFIXES = {".png", ".svg"}
 COMMENT_LINE = re.compile(r"^ *<!--.*?-->\n", re.MULTILINE)  # only the site's Markdown knows HTML

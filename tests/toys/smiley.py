@@ -6,6 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from app.designs.design import Design, TaskSettings, ValueKind
+from app.http.languages.catalogue import Message
 
 FACES = 3
 
@@ -31,8 +32,8 @@ class Smiley(Design):
     def classes(self) -> Sequence[str]:
         return self.names
 
-    def describe_task(self, task: TaskSettings) -> str:
-        return f"You see {task.items_per_hit} items at a time and tap a smiley for each."
+    def describe_task(self, task: TaskSettings) -> Message:
+        return Message("You see %(n)d items at a time and tap a smiley for each.", n=task.items_per_hit)
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         return {item: self.parse_number(form[name], item) for item in items if (name := f"face-{item}") in form}
