@@ -146,4 +146,4 @@ async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_t
     assert (read.names, read.unjudged_counts.tolist(), read.names_without_judgment) == (["A1", "A2"], [0, 1], ["A3"])
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/analysis/annotators")).text
     assert "Share that could not be judged" in page
-    assert "could judge nothing: A3." in page
+    assert "could not judge any item: A3." in page
