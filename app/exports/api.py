@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, RowLimitQuery, RowOffsetQuery
+from app.analysis.dependencies import ProcessFits, require_access_to_annotators
 from app.analysis.methods import all_method_exports
-from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.exports import posterior_page
-from app.exports.pages import export_response
+from app.exports.dependencies import export_response
 from app.exports.registry import open_export
 from app.http.dependencies import Database, Now, ReadingDatabase, document_refusals
 from app.record import replay

@@ -1,7 +1,6 @@
 """Page of the files that a campaign exports, and their downloads."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,19 +9,20 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts.guards import require_researcher
 from app.analysis.available_methods import load_available_methods
+from app.analysis.dependencies import ProcessFits
 from app.analysis.load_answers import has_answers
 from app.analysis.method_types import MethodExport
-from app.analysis.pages.analysis import CriterionNameQuery, ProcessFits, criterion_page_context
+from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.analysis.view import AnalysisView
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
-from app.exports.export_types import ExportFile
+from app.exports.dependencies import export_response
 from app.exports.items import has_beta_posteriors
 from app.exports.registry import open_export
-from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, render_page
+from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
 from app.inference.online.law import Law
 from app.media import media_store as media
 from app.record import remarks
@@ -138,11 +138,3 @@ async def download_export(
     format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
     export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
     return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
-
-
-def export_response(export_file: ExportFile, now: datetime) -> StreamingResponse:
-    """Return a download that is sent while it is written."""
-    headers = download_headers(
-        export_file.slug, export_file.name, export_file.extension, export_file.criterion, now=now
-    )
-    return StreamingResponse(export_file.chunks, media_type=export_file.media_type, headers=headers)

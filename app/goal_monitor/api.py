@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import require_program
-from app.analysis.pages.analysis import ProcessFits
+from app.analysis.dependencies import ProcessFits
 from app.errors import Conflict
 from app.goal_monitor.monitor import load_goal_progress
 from app.goals.progress import Progress

@@ -11,8 +11,8 @@ from app.accounts.guards import CurrentAccess, require_program
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.available_methods import load_available_methods
+from app.analysis.dependencies import ProcessFits, require_access_to_annotators
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.pages.analysis import ProcessFits, require_access_to_annotators
 from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
 from app.http.dependencies import ReadingDatabase, Transaction, document_refusals

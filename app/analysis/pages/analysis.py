@@ -7,15 +7,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from app.accounts.access import require_need
 from app.accounts.guards import CurrentAccess, require_researcher
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
 from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
-from app.analysis.fit_cache import FitCache
+from app.analysis.dependencies import ProcessFits, require_access_to_annotators
 from app.analysis.load_answers import count_items_and_annotators, has_answers
 from app.analysis.method_types import ExpectedRows
-from app.analysis.methods import is_about_annotators
 from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import load_group_choices
@@ -28,14 +26,6 @@ from app.http.templating import english_environment
 from app.record.campaign import load_campaign_for_page
 from app.text.numbers import format_with_places
 from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
-
-
-async def get_fit_cache(request: Request) -> FitCache:
-    fits: FitCache = request.app.state.fits
-    return fits
-
-
-ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
 
 CriterionNameQuery = Annotated[str, Query(max_length=200)]
 
@@ -52,18 +42,6 @@ def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
 
 
 # The analysis page
-
-
-async def require_access_to_annotators(request: Request, access: CurrentAccess) -> None:
-    """Refuse users who may not see people where single annotators, or groups by their profile, are shown.
-
-    Raises:
-        Forbidden: `role_forbids`.
-
-    """
-    table_or_section = request.path_params.get("name") or request.path_params.get("section", "")
-    if request.query_params.get("group") or is_about_annotators(table_or_section):
-        require_need(access, SEE_PEOPLE)
 
 
 router = APIRouter(

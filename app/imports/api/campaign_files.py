@@ -11,7 +11,7 @@ from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
 from app.imports import campaign_file_io, campaign_zip
 from app.imports.api.imports import open_sent_file, openapi_file_body
-from app.imports.pages.campaign_files import RequestUploadSlots, campaign_archive_response
+from app.imports.dependencies import RequestUploadSlots, campaign_archive_response
 
 router = APIRouter(
     prefix="/api/v1/campaigns",

@@ -13,8 +13,7 @@ from app.http.dependencies import AppSettings, Database, Now, document_refusals
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping, id_column_or_none
-from app.imports.pages.campaign_files import RequestUploadSlots, require_uploaded_file
-from app.imports.pages.imports import uploaded_media_zip
+from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
 from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS

@@ -1,40 +1,21 @@
 """Researchers' pages that create a campaign from a file, and that send a campaign as a file."""
 
 import asyncio
-from datetime import datetime
-from os import SEEK_END
-from typing import Annotated, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
-from starlette.datastructures import FormData, UploadFile
+from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import require_researcher
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.starter_questions import load_questions
 from app.designs.registry import DESIGNS
-from app.errors import Invalid, Refusal
-from app.http.dependencies import AppSettings, Database, Now, Transaction, download_headers, render_page
+from app.errors import Refusal
+from app.http.dependencies import AppSettings, Database, Now, Transaction, render_page
 from app.imports import campaign_file_io, campaign_zip
-from app.imports.upload_slots import UploadSlots
+from app.imports.dependencies import RequestUploadSlots, campaign_archive_response, require_uploaded_file
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
-
-
-def require_uploaded_file(form_data: FormData) -> UploadFile:
-    """Return the file of an upload form. Raises `Invalid` (`file_missing`)."""
-    file = form_data.get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise Invalid("Choose a file first. Nothing was imported.", code="file_missing")
-    return file
-
-
-async def get_upload_slots(request: Request) -> UploadSlots:
-    slots: UploadSlots = request.app.state.upload_slots
-    return slots
-
-
-RequestUploadSlots = Annotated[UploadSlots, Depends(get_upload_slots)]
 
 
 @router.get("/campaigns/new/question")
@@ -76,13 +57,3 @@ async def download_campaign_file(
     """Send the campaign as a file from which an equal one can be created; with items, as a zip if they name files."""
     archive = await campaign_file_io.write_campaign_archive(connection, slug, with_items=items or ending == "zip")
     return campaign_archive_response(archive, slug, now)
-
-
-def campaign_archive_response(archive: campaign_file_io.CampaignArchive, slug: str, now: datetime) -> Response:
-    """Return a campaign's file as a download."""
-    headers = download_headers(slug, "campaign", archive.ending, now=now)
-    headers["Content-Length"] = str(archive.file.seek(0, SEEK_END))
-    archive.file.seek(0)
-    return StreamingResponse(
-        campaign_file_io.stream_campaign_archive(archive), media_type=archive.media_type, headers=headers
-    )

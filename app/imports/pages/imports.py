@@ -39,12 +39,11 @@ from app.http.paging import Page
 from app.imports import items, mark_checks, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
+from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
 from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
 from app.imports.named_media import report_files
-from app.imports.pages.campaign_files import RequestUploadSlots, require_uploaded_file
 from app.imports.segment_table import load_segments_page
 from app.media import media_store
-from app.media.media_zip import MediaZip
 from app.settings import Settings
 from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -148,15 +147,6 @@ def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
     return require_uploaded_file(form_data)
-
-
-def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | None:
-    """Return the zip of media that may come with the items."""
-    file = form_data.get("media")
-    if not isinstance(file, UploadFile) or not file.filename:
-        return None
-    skip = "skip_unnamed" in form_data
-    return MediaZip(file.file, settings.max_media_file_mb, settings.max_media_mb, skip_unnamed=skip)
 
 
 def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
