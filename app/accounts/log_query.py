@@ -1,6 +1,6 @@
 """Queries of the audit log, newest lines first: by person, kind, words and days, for pages and exports."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal
@@ -11,13 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.account_tables import audit_log
 from app.database.audit_log import ACTION_KIND_TITLES
+from app.database.bulk import StatementTable
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.text.spreadsheets import guard_against_formula
-from app.text.table_formats import RowCells, TableStream
+from app.text.table_formats import TableStream
 
 LOG_LINES_PER_PAGE = 50
-LOG_ROWS_PER_BATCH = 2_000
-LOG_EXPORT_COLUMNS = ("at", "who", "way", "campaign", "action", "about", "before", "after")
 WAY_PHRASES = {"page": "on a page", "api": "through the API", "command": "on the command line", "server": "by itself"}
 
 
@@ -67,24 +66,9 @@ async def load_log_actor_names(connection: AsyncConnection, campaign_id: int | N
     return (await connection.execute(statement)).scalars().all()
 
 
-def log_export_table(connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None) -> TableStream:
+async def open_log_export(connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None) -> TableStream:
     """Return all matching lines, oldest first. Text that people typed is guarded against spreadsheet programs."""
-
-    async def chunks() -> AsyncIterator[list[RowCells]]:
-        statement = select(audit_log).where(*query.sql_conditions(campaign_id)).order_by(audit_log.c.id)
-        async for rows in (await connection.stream(statement)).partitions(LOG_ROWS_PER_BATCH):
-            yield [
-                (
-                    row.noted_at,
-                    row.who,
-                    row.way,
-                    row.campaign,
-                    row.action,
-                    guard_against_formula(row.about),
-                    row.before,
-                    row.after,
-                )
-                for row in rows
-            ]
-
-    return TableStream(LOG_EXPORT_COLUMNS, chunks())
+    lines = audit_log.c
+    columns = (lines.noted_at.label("at"), lines.who, lines.way, lines.campaign, lines.action, lines.about)
+    statement = select(*columns, lines.before, lines.after).where(*query.sql_conditions(campaign_id)).order_by(lines.id)
+    return await StatementTable(statement, {"about": guard_against_formula}).open(connection)

@@ -25,12 +25,9 @@ from app.designs.field_flags import editability_after_launch, is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
 from app.errors import join_names as listed_names
 from app.media import media_store as media
-from app.record.campaign import fetch_campaign, load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import fetch_campaign, load_campaign_by_slug
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-
-find_campaign = load_campaign_by_slug
-find_campaign_for_page = load_campaign_for_page
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
@@ -145,7 +142,7 @@ async def create_copy_of_campaign(
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    campaign = await find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     settings = settings_of_campaign(campaign)
     # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
     default_prior = list(campaign.law.family.default_prior)
@@ -401,7 +398,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
     )
     columns = (await connection.execute(statement)).mappings().one_or_none()
     if columns is None:
-        campaign = await find_campaign(connection, slug)
+        campaign = await load_campaign_by_slug(connection, slug)
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}, so it cannot {IMPOSSIBLE_ACTION_PHRASES.get(action, action)}.",
             code="wrong_status",

@@ -40,6 +40,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media.media_zip import MediaZip
+from app.record.campaign import load_campaign_by_slug
 from app.settings import read_settings
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -264,7 +265,7 @@ def import_item_file(
                 progress=progress,
             )
         )
-    of_systems = run_in_transaction(partial(lifecycle.find_campaign, slug=slug)).segment_count
+    of_systems = run_in_transaction(partial(load_campaign_by_slug, slug=slug)).segment_count
     for sentence in result.sentences("output" if of_systems else "item"):
         click.echo(sentence)
 
@@ -345,7 +346,7 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators; its settings and items are fixed from then on. Asks first at a terminal."""
-    draft = run_in_transaction(partial(lifecycle.find_campaign, slug=slug))
+    draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
     if priors := run_in_transaction(partial(describe_own_priors, campaign_id=draft.id)):
         click.echo(priors)
     if not yes and is_at_terminal():

@@ -18,12 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
-from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker, load_dashboard_state
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
+from app.record.campaign import load_campaign_by_slug
 
 LIVE_POLL_SECONDS = 0.2
 MIN_COMPUTE_SECONDS = 1.0
@@ -145,7 +145,7 @@ class LiveDashboards:
         now = await self.clock()
         async with self.database.connect() as connection:
             slug, number = address
-            criterion = (await lifecycle.find_campaign(connection, slug)).criteria[number]
+            criterion = (await load_campaign_by_slug(connection, slug)).criteria[number]
             # Read before the state: an answer in between is in the state already, and causes one more computation.
             new_marker = await load_change_marker(connection, criterion, old_marker, now=now)
             if new_marker != old_marker:

@@ -15,7 +15,7 @@ from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
-from app.campaigns import experiment_arms, lifecycle, summaries
+from app.campaigns import experiment_arms, summaries
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.dashboard import campaign_list, draft_page, drawings, item, table, uncompared_systems, unjudged_items
 from app.dashboard.heatmap import Heatmap, closest_rows
@@ -40,6 +40,7 @@ from app.http.dependencies import (
 )
 from app.http.templating import english_environment
 from app.quality import listings as findings
+from app.record.campaign import load_campaign_by_slug
 from app.simulation import rehearsal_offer
 
 router = APIRouter(
@@ -71,7 +72,7 @@ async def load_launched_criterion(
     (`criterion_not_found`).
     """
     async with database.connect() as connection:
-        campaign = await lifecycle.find_campaign(connection, slug)
+        campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
     return campaign.find_criterion(criterion)
@@ -105,7 +106,7 @@ async def dashboard_page(
 ) -> HTMLResponse:
     """Show the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
-        campaign = await lifecycle.find_campaign(connection, slug)
+        campaign = await load_campaign_by_slug(connection, slug)
         arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
         if campaign.status == "draft":
             return render_page(

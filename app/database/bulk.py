@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, Table, text
+from sqlalchemy import Column, Executable, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.connections import abandon_connection
 from app.database.session import Driver, driver_of
+from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 T = TypeVar("T")
 NumberColumn = npt.NDArray[Any]
@@ -199,3 +201,35 @@ async def open_snapshot(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     """Open a read-only connection that sees the database as of its first statement, however long it reads."""
     async with engine.connect() as connection:
         yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+@dataclass(frozen=True)
+class StatementTable:
+    """Table of the rows of a statement, with the columns that the statement names.
+
+    Attributes:
+        statement: The statement.
+        format_cell: Function from a stored cell to that of the table, by column; other cells are not changed.
+
+    """
+
+    statement: Executable
+    format_cell: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    async def open(self, connection: AsyncConnection, parameters: Mapping[str, Any] | None = None) -> TableStream:
+        """Return the columns, and the rows as they are read."""
+        result = await connection.stream(self.statement, parameters)
+        columns = tuple(result.keys())
+        formatted = [(columns.index(name), format_cell) for name, format_cell in self.format_cell.items()]
+
+        def format_row(row: Sequence[Any]) -> RowCells:
+            cells = list(row)
+            for place, format_cell in formatted:
+                cells[place] = format_cell(cells[place])
+            return cells
+
+        async def chunks() -> AsyncIterator[list[RowCells]]:
+            async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
+                yield list(map(format_row, rows))
+
+        return TableStream(columns, chunks())

@@ -6,5 +6,5 @@ a time. `fitted` writes the results of the analysis room's methods. `pages` list
 also has the posteriors as JSON and the verification. To add an export, write a module and name its function in
 `registry.TABLE_EXPORTS`.
 
-Open `registry.py` first, then a short export such as `visits.py`.
+Open `registry.py` first, then `annotator_tables.py`, whose exports are a statement each.
 """

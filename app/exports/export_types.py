@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
-from app.database.bulk import open_snapshot
+from app.database.bulk import StatementTable, open_snapshot
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.text.table_formats import EXPORT_MEDIA_TYPES, ExportFormat, TableStream, stream_table_text
@@ -120,6 +120,15 @@ def table_export(
         return stream_table(request, open_table, request.campaign)
 
     return Export(open_pieces, check, is_about_annotators)
+
+
+def annotator_table_export(table: StatementTable) -> Export:
+    """Return an export of the rows of a statement about the annotators of a campaign."""
+
+    async def open_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+        return await table.open(connection, {"campaign": campaign.id})
+
+    return table_export(open_table, is_about_annotators=True)
 
 
 def criterion_table_export(

@@ -22,23 +22,22 @@ from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.designs.field_flags import is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
-from app.exports.assignments import export_assignments
+from app.exports import annotator_tables
 from app.exports.export_types import (
     Export,
     ExportFile,
     ExportRequest,
     Pieces,
+    annotator_table_export,
     criterion_table_export,
     fitted_export,
     table_export,
 )
 from app.exports.fitted import fitted_export_openers
 from app.exports.items import export_easl_file, export_items, has_beta_posteriors
-from app.exports.remarks import export_remarks
 from app.exports.responses import export_responses
 from app.exports.segments import export_segments
 from app.exports.unanswered import export_unanswered_hits
-from app.exports.visits import export_visits
 from app.record.campaign import load_campaign_by_slug
 from app.text.table_formats import ExportFormat, format_utc_time
 
@@ -155,9 +154,9 @@ TABLE_EXPORTS: dict[str, Export] = {
     "responses": table_export(export_responses, is_about_annotators=True),
     "segments": table_export(export_segments, require_segments),
     "unanswered": table_export(export_unanswered_hits, is_about_annotators=True),
-    "assignments": table_export(export_assignments, is_about_annotators=True),
-    "visits": table_export(export_visits, is_about_annotators=True),
-    "remarks": table_export(export_remarks, is_about_annotators=True),
+    "assignments": annotator_table_export(annotator_tables.ASSIGNMENTS),
+    "visits": annotator_table_export(annotator_tables.VISITS),
+    "remarks": annotator_table_export(annotator_tables.REMARKS),
     "easl": criterion_table_export(export_easl_file, require_beta_posteriors, "csv"),
 }
 

@@ -26,6 +26,7 @@ from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
+from app.record.campaign import load_campaign_by_slug
 from app.uploads import ReadOptions, UploadedTable, format_cell, read_table, table_from_objects
 
 FILE_ID_COLUMN = "id"
@@ -124,7 +125,7 @@ async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with
     `create_campaign_of_file` makes a campaign with equal settings of it, and with equal items if they are included.
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
-    campaign = await lifecycle.find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     written_items = await load_written_items(connection, campaign) if with_items else WrittenItems()
     text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_of_campaign(campaign), written_items)
     media_names = (

@@ -11,6 +11,7 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound
 from app.imports import items
 from app.imports.columns import ColumnMapping
+from app.record.campaign import load_campaign_by_slug
 from app.settings import project_folder
 
 DEMO_ITEMS_FILE = project_folder() / "examples" / "data" / "verbs150.csv"
@@ -21,7 +22,7 @@ async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: date
     """Return the demo campaign; create and launch it if there is none yet."""
     settings = load_question(DEMO_QUESTION_NAME).settings
     try:
-        return await lifecycle.find_campaign(connection, lifecycle.slugify_campaign_name(settings.name))
+        return await load_campaign_by_slug(connection, lifecycle.slugify_campaign_name(settings.name))
     except NotFound:
         campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:

@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
-from app.campaigns.lifecycle import find_campaign, lock_draft, require_draft
+from app.campaigns.lifecycle import lock_draft, require_draft
 from app.campaigns.media_checks import check_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
@@ -41,6 +41,7 @@ from app.inference.online.law import Law
 from app.media.match_file_names import respelled_names_note
 from app.media.media_zip import MediaZip
 from app.record import revisions
+from app.record.campaign import load_campaign_by_slug
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
@@ -257,7 +258,7 @@ async def import_items_table(
     progress: ReportRowCount = lambda _rows: None,
 ) -> ItemImportReceipt:
     """Import items as `import_items` does, from a table that `read_upload` opens in a thread."""
-    campaign_before_lock = await find_campaign(connection, slug)
+    campaign_before_lock = await load_campaign_by_slug(connection, slug)
     upload = standardize_uploaded_columns(
         await asyncio.to_thread(read_upload),
         Content.from_campaign(campaign_before_lock),
@@ -351,13 +352,13 @@ async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replac
 
     Annotators go on answering a launched campaign meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
     """
-    campaign = await find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
         return await lock_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
     if replace:
         require_draft(campaign, "items can be added to it, but none taken out. Nothing was changed")
     await revisions.lock_revisions(connection, campaign.id)
-    return await find_campaign(connection, slug)
+    return await load_campaign_by_slug(connection, slug)
 
 
 async def store_items(

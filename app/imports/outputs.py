@@ -29,6 +29,7 @@ from app.media import media_store
 from app.media.match_file_names import respelled_names_note
 from app.media.media_zip import MediaZip
 from app.record import revisions
+from app.record.campaign import load_campaign_by_slug
 from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS, UploadedRow, UploadedTable, format_cell, refuse_line
 
 REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
@@ -178,7 +179,7 @@ async def import_outputs_of_systems(
         Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and `NamedMedia.store_media` raise.
 
     """
-    launched = (await lifecycle.find_campaign(connection, slug)).status != "draft"
+    launched = (await load_campaign_by_slug(connection, slug)).status != "draft"
     campaign = await (
         lock_launched_campaign_for_outputs(connection, slug)
         if launched
@@ -202,7 +203,7 @@ async def import_outputs_of_systems(
     await lifecycle.store_segment_count(connection, campaign.id, len(collected.segment_by_id))
     if launched:
         await systems_check.check_systems_can_be_compared(
-            connection, await lifecycle.find_campaign(connection, slug), len(collected.number_by_system)
+            connection, await load_campaign_by_slug(connection, slug), len(collected.number_by_system)
         )
         await revisions.rebuild_present_revision(connection, campaign.id)
     facts: dict[str, Any] = {
@@ -250,7 +251,7 @@ async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, repl
 
 async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
-    campaign = await lifecycle.find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     if not campaign.segment_count:
         lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     await revisions.block_writers(connection, campaign.id)

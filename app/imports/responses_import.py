@@ -23,7 +23,6 @@ from app.annotation.platforms.cell_reading import ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.background.progress_stream import ReportRowCount
-from app.campaigns import lifecycle
 from app.database.audit_log import log_change
 from app.database.campaign import finish_if_complete
 from app.designs.campaign import Campaign
@@ -39,6 +38,7 @@ from app.imports.imported_hits_store import (
 )
 from app.imports.result_rows import replace_item_texts_by_ids
 from app.record.bulk_update import lock_present_posteriors, share_store_lock
+from app.record.campaign import load_campaign_by_slug
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000
@@ -204,7 +204,7 @@ def count_items_over_wanted(campaign: Campaign, judgments_by_item: Mapping[int, 
 
 
 async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Campaign:
-    campaign = await lifecycle.find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
             f"“{campaign.name}” is a draft. Launch it (you can pause it at once), then import its results.",

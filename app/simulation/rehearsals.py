@@ -28,6 +28,7 @@ from app.database.session import DATABASE_ERRORS
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
+from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import Population
 from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
 from app.simulation.rehearsal_offer import find_rehearsal_of_campaign
@@ -169,7 +170,7 @@ async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
 
     Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
     """
-    campaign = await lifecycle.find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     if campaign.rehearsal_of is None:
         raise Conflict(f"“{campaign.name}” is not a rehearsal. Nothing was removed.", code="not_a_rehearsal")
     if await has_answers_of_people(connection, campaign):  # people cannot enter; if one did, keep the answers

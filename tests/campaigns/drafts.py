@@ -11,6 +11,7 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.imports import items, responses_import
 from app.imports.columns import ColumnMapping
+from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.uploads import ReadOptions
 from tests.annotation.hits.campaigns import NOW
@@ -76,4 +77,4 @@ async def import_results(
 async def replay_is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, await lifecycle.find_campaign(connection, slug))).is_clean
+        return (await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))).is_clean

@@ -10,13 +10,13 @@ import pytest
 
 from app.analysis.fit_cache import FitCache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns import lifecycle
 from app.dashboard import campaign_list, incremental
 from app.dashboard.incremental import HaloReplay, HistoryReplay, IncrementalReplays, PrecisionReplay
 from app.dashboard.item import load_item_page
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, find_next_hit
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, submit_by_criterion
 from tests.laws import SCORE_LAWS
@@ -24,7 +24,7 @@ from tests.laws import SCORE_LAWS
 
 async def views_of(engine, campaign):
     async with engine.connect() as connection:
-        return (await lifecycle.find_campaign(connection, campaign.slug)).criteria
+        return (await load_campaign_by_slug(connection, campaign.slug)).criteria
 
 
 async def state_of(engine, view, followers=None):
@@ -84,7 +84,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     async with engine.connect() as connection:
         typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
         going = await campaign_list.load_campaign_paces(
-            connection, precisions, [await lifecycle.find_campaign(connection, campaign.slug)], now=NOW
+            connection, precisions, [await load_campaign_by_slug(connection, campaign.slug)], now=NOW
         )
     assert typical[0] != typical[1]
     assert going[campaign.id].interval == f"± {max(typical):.1f} points"

@@ -11,7 +11,6 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns import lifecycle
 from app.dashboard import incremental, live
 from app.dashboard.incremental import HistoryReplay, PrecisionReplay
 from app.dashboard.live import LiveDashboards
@@ -22,6 +21,7 @@ from app.designs.campaign import criterion_key
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -48,7 +48,7 @@ async def answer(engine, campaign, count):
 async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
     """Return the newest state; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
-        row = await lifecycle.find_campaign(connection, campaign.slug)
+        row = await load_campaign_by_slug(connection, campaign.slug)
         return (await courses.load_newest(connection, row.criteria[0], clock=clock)).state
 
 
@@ -213,7 +213,7 @@ async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_follo
     courses, clock, seen = HistoryReplay(), itertools.count(0, 10).__next__, []
     for more in (1, 1, 0, 0):
         async with engine.connect() as connection:
-            row = await lifecycle.find_campaign(connection, campaign.slug)
+            row = await load_campaign_by_slug(connection, campaign.slug)
             known = await courses.load_newest(connection, row.criteria[0], clock=clock)
         seen.append((known.state.answers, known.remaining))
         await answer(engine, campaign, more)

@@ -8,13 +8,14 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import shorten_item_name
 from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
 from app.inference.online.laws import ONLINE_LAWS
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.campaigns.drafts import import_results
 
 
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
-        row = await lifecycle.find_campaign(connection, campaign.slug)
+        row = await load_campaign_by_slug(connection, campaign.slug)
         return await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=now)
 
 

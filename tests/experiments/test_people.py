@@ -25,6 +25,7 @@ from app.experiments.arm_assignment import choose_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.quality.decisions import exclude_annotator, find_annotator_id
+from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 from app.server import serve
 from app.settings import Settings
@@ -341,7 +342,7 @@ async def campaigns_of(engine):
 
 async def made_up_answers(engine, slug):
     async with engine.connect() as connection:
-        row = await lifecycle.find_campaign(connection, slug)
+        row = await load_campaign_by_slug(connection, slug)
     await simulate(
         engine, row, hits=30, annotators=3, population=plain_population(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),

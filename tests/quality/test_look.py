@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from app.annotation.hits import submission
-from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -17,6 +16,7 @@ from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import apply_rules, scan_annotators
 from app.quality.settings import RuleChoice, active_rules
+from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -200,7 +200,7 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     people = {f"careful {k}": (careful, 25) for k in range(6)} | {"random": (lambda _, rng: rng.random(), 25)}
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
-        now = await lifecycle.find_campaign(connection, campaign.slug)
+        now = await load_campaign_by_slug(connection, campaign.slug)
         conducts = inputs.annotator_behaviours(now.design, await inputs.load_rule_inputs(connection, now.criteria[0]))
     chances = [conducts[number].random_answer_probability for number in sorted(conducts)]
     assert max(chances[:-1]) < 0.001 < chances[-1]

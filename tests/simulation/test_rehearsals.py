@@ -11,6 +11,7 @@ from app.errors import Refusal
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
+from app.record.campaign import load_campaign_by_slug
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, plain_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
@@ -110,7 +111,7 @@ async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
 
 async def lifecycle_row(engine, slug):
     async with engine.connect() as connection:
-        return await lifecycle.find_campaign(connection, slug)
+        return await load_campaign_by_slug(connection, slug)
 
 
 async def test_of_two_clicks_at_once_one_begins_it(engine):

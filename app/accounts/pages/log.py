@@ -80,7 +80,7 @@ def log_download(
 ) -> StreamingResponse:
     async def log_pieces() -> AsyncIterator[str]:
         async with open_snapshot(database) as connection:
-            table = log_query.log_export_table(connection, query, campaign_id)
+            table = await log_query.open_log_export(connection, query, campaign_id)
             async for piece in stream_table_text(table, ending, spreadsheet=False):
                 yield piece
 

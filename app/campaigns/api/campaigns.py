@@ -17,6 +17,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_questions
 from app.designs.schema import ValueSchema
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
+from app.record.campaign import load_campaign_by_slug
 from app.uploads import MAX_UPLOAD_ROWS
 
 router = APIRouter(
@@ -203,7 +204,7 @@ async def list_items(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Items:
     """Return a page of the items, in the order of their numbers."""
-    campaign = await lifecycle.find_campaign(connection, slug)
+    campaign = await load_campaign_by_slug(connection, slug)
     total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
     item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
     return Items(total=total, items=item_models)

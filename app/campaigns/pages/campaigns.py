@@ -27,7 +27,7 @@ from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import load_rule_reaches
-from app.record.campaign import CampaignOnPage
+from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
 root_redirect_router = APIRouter(include_in_schema=False)
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
@@ -118,7 +118,7 @@ async def create_campaign_from_form(
 @router.get(CAMPAIGN_PATH + "/edit")
 async def edit_settings_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """Show the settings: as a form while the campaign is a draft, afterwards read-only."""
-    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
     return render_settings_page(
         request, form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)), campaign=campaign
     )
@@ -130,7 +130,7 @@ async def save_settings(request: Request, values: FormFields, database: Database
         database, slug, values, lambda _: form_input.parse_settings_form(values)
     ):
         async with database.begin() as connection:
-            campaign = await lifecycle.find_campaign_for_page(connection, slug)
+            campaign = await load_campaign_for_page(connection, slug)
         return render_settings_page(request, values, errors, campaign=campaign)
     return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
 
@@ -142,7 +142,7 @@ async def save_settings_after_launch(request: Request, values: FormFields, datab
         database, slug, values, lambda before: form_input.parse_form_of_launched_campaign(before, values)
     ):
         async with database.begin() as connection:
-            campaign = await lifecycle.find_campaign_for_page(connection, slug)
+            campaign = await load_campaign_for_page(connection, slug)
         entered = {name: value for name, value in values.items() if name in SETTINGS_EDITABLE_AFTER_LAUNCH}
         form_values = form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)) | entered
         return render_settings_page(request, form_values, errors, campaign=campaign)
@@ -174,7 +174,7 @@ async def store_settings_or_return_errors(
 @router.get(CAMPAIGN_PATH + "/share")
 async def share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
     """Show the links of a campaign; for an arm, those of its experiment, which have no list of people."""
-    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal, so it has no links for annotators.", code="is_a_rehearsal")
     server_url = request_base_url(request)
@@ -211,7 +211,7 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
     """Ask before an action that cannot be undone."""
     if action not in ("launch", "finish", "delete"):
         raise NotFound("There is no such page.")
-    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
     if action != "launch":
         return render_action_page(request, campaign, action)
     reach_by_rule = await load_rule_reaches(connection, campaign, item_count=campaign.item_count)
@@ -269,9 +269,7 @@ async def delete_campaign_from_page(request: Request, connection: Transaction, s
     try:
         await lifecycle.delete_draft(connection, slug)
     except Refusal as refusal:
-        return render_action_page(
-            request, await lifecycle.find_campaign_for_page(connection, slug), "delete", refusal=refusal
-        )
+        return render_action_page(request, await load_campaign_for_page(connection, slug), "delete", refusal=refusal)
     return redirect_to("/admin?done=deleted")
 
 
@@ -291,8 +289,6 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
     except Refusal as refusal:
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:
-            return render_action_page(
-                request, await lifecycle.find_campaign_for_page(connection, slug), action, refusal=refusal
-            )
+            return render_action_page(request, await load_campaign_for_page(connection, slug), action, refusal=refusal)
     notice, subpage = NOTICE_AND_PAGE_AFTER_ACTION[action]
     return redirect_to(campaign_page_url(slug, subpage, notice=notice))

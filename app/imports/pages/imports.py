@@ -18,7 +18,7 @@ from app.accounts.guards import require_researcher
 from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.annotation.platforms.registry import platforms_with_result_files
 from app.background.progress_stream import ReportingJob, stream_job_progress
-from app.campaigns import item_list, lifecycle
+from app.campaigns import item_list
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS, Content
@@ -44,6 +44,7 @@ from app.imports.import_preview import ChosenColumns, UploadPreview, preview_upl
 from app.imports.named_media import report_files
 from app.imports.segment_table import load_segments_page
 from app.media import media_store
+from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.settings import Settings
 from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -83,7 +84,7 @@ async def render_items_page(
 
     For systems, show a page of their segments by a criterion, and the chosen `segment` with its outputs.
     """
-    campaign = await lifecycle.find_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
     segments = (
         await load_segments_page(connection, campaign.find_criterion(criterion), page_number, segment)
         if campaign.segment_count
@@ -173,7 +174,7 @@ async def preview_items_upload(
     form_data = await request.form()
     file = require_uploaded_or_carried_file(form_data)
     async with database.begin() as connection:
-        campaign = await lifecycle.find_campaign(connection, slug)
+        campaign = await load_campaign_by_slug(connection, slug)
         existing_ids = (
             set()
             if "replace" in form_data

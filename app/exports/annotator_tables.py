@@ -1,0 +1,51 @@
+"""Exports about annotators: arrivals for payment, steps before the work, and comments and flags."""
+
+import json
+
+from sqlalchemy import text
+
+from app.database.bulk import StatementTable
+from app.record.remarks import FIND_ALL_REMARKS
+from app.record.responses import COUNTING_RESPONSES_CONDITION
+from app.text.spreadsheets import guard_against_formula
+
+# One row per arrival of an annotator. `completed_at` is when the annotator was told that they are done; `hits_counted`
+# omits HITs that a decision excludes; `barred` says whether the annotator is held or excluded.
+ASSIGNMENTS = StatementTable(
+    text(f"""
+    SELECT a.pseudonym AS annotator, named.name, a.platform, s.external_id AS assignment, s.arrived_at,
+           count(r.seq) FILTER (WHERE r.replaces IS NULL) AS hits_answered, max(r.received_at) AS last_answer_at,
+           s.completed_at, count(r.seq) FILTER (WHERE r.counts) AS hits_counted, a.barred
+    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    LEFT JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
+    LEFT JOIN (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
+    ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
+    WHERE s.campaign_id = :campaign GROUP BY s.campaign_id, s.id, a.campaign_id, a.id, named.name ORDER BY s.id
+"""),
+    {"assignment": guard_against_formula},
+)
+
+# One row per annotator and step; a consent has the hash of its text, and the campaign keeps all texts.
+VISITS = StatementTable(
+    text("""
+    SELECT a.pseudonym AS annotator, named.name, a.platform, v.step, v.version, v.outcome, v.said,
+           CASE WHEN v.step = 'consent' THEN t.sha256 END AS sha256, v.taken_at
+    FROM visits v JOIN annotators a ON a.campaign_id = v.campaign_id AND a.id = v.annotator_id
+    JOIN named_annotators named ON named.campaign_id = :campaign AND named.id = a.id
+    LEFT JOIN consent_texts t ON t.campaign_id = v.campaign_id AND t.version = v.version
+    WHERE v.campaign_id = :campaign ORDER BY v.annotator_id, v.taken_at, v.step, v.version
+"""),
+    {"said": lambda said: guard_against_formula(json.dumps(said, ensure_ascii=False)) if said else None},
+)
+
+# One row per item, or HIT, on which an annotator left a remark, in the order of the answers. A remark on the HIT has no
+# item; `check` is true if the item is a gold or attention item.
+REMARKS = StatementTable(
+    text(f"""
+    SELECT seq, pseudonym AS annotator, name, received_at, hit_id AS hit, segment, item, of_check AS "check",
+           flag IS NOT NULL AS flagged, flag, comment, counts
+    FROM ({FIND_ALL_REMARKS.text}) AS remarks ORDER BY seq, about
+"""),
+    {"flag": guard_against_formula, "comment": guard_against_formula},
+)
