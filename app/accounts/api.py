@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts import log_query, login, passwords, tokens
 from app.accounts.access import Access
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
@@ -69,12 +69,7 @@ async def create_token(request: Request, database: Database, now: Now, credentia
         )
 
 
-log_router = APIRouter(
-    prefix="/api/v1",
-    tags=["Audit log"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
-)
+log_router = program_router("/api/v1", "Audit log")
 
 
 class Line(BaseModel):

@@ -1,18 +1,18 @@
 """Guards of all routes: dependencies that admit researchers (pages) and programs (API).
 
-Put `dependencies=[Depends(require_researcher)]` on a router of pages and `[Depends(require_program)]` on one of the
-API. A route that needs the session takes `Researcher`. The serving path checks the `BearerToken` on the connection that
-it already has. `roles` lists what each route needs. `require_access` checks access to the campaign that a URL names;
-code behind it finds the campaign by its slug alone.
+Pages are on a `researcher_router`, and the API is on a `program_router`. A route that needs the session takes
+`Researcher`. The serving path checks the `BearerToken` on the connection that it already has. `roles` lists what each
+route needs. `require_access` checks access to the campaign that a URL names; code behind it finds the campaign by its
+slug alone.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.exceptions import HTTPException
@@ -28,7 +28,15 @@ from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import campaign_not_found
 from app.database.session import DATABASE_ERRORS, Driver, borrow_autocommit_driver
 from app.errors import Forbidden, Refusal, Unauthenticated
-from app.http.dependencies import Database, Now, client_network, is_json_wanted, is_script_request, request_base_url
+from app.http.dependencies import (
+    Database,
+    Now,
+    client_network,
+    document_refusals,
+    is_json_wanted,
+    is_script_request,
+    request_base_url,
+)
 
 RESEARCHER_HOME = "/admin"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -48,6 +56,11 @@ async def require_researcher(request: Request, database: Database, now: Now) -> 
         yield request.state.session
     finally:
         await request.close()  # the form's files; a reply that streams has ended by then
+
+
+def researcher_router(prefix: str, *dependencies: Any) -> APIRouter:
+    """Return a router of researchers' pages, which has these dependencies besides `require_researcher`."""
+    return APIRouter(prefix=prefix, dependencies=[Depends(require_researcher), *dependencies], include_in_schema=False)
 
 
 async def require_researcher_without_csrf(request: Request, database: Database, now: Now) -> None:
@@ -221,6 +234,25 @@ async def require_program(request: Request, database: Database, now: Now, token:
     """Admit a program with a researcher's token. Raises `Unauthenticated`."""
     async with borrow_autocommit_driver(database) as connection:
         await admit_program(connection, request, token, now=now)
+
+
+def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[int, str] | None = None) -> APIRouter:
+    """Return a router of the API, which has these dependencies besides `require_program`.
+
+    Args:
+        prefix: Beginning of the routes' addresses.
+        tag: Group of the routes in the documentation.
+        dependencies: Further dependencies of all routes.
+        refusals: Refusals of all routes besides those of a token and of invalid input.
+
+    """
+    all_refusals = {401: "`token_missing`, `token_invalid`", 422: "`invalid`"} | dict(refusals or {})
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        dependencies=[Depends(require_program), *dependencies],
+        responses=document_refusals(dict(sorted(all_refusals.items()))),
+    )
 
 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:

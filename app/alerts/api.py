@@ -2,24 +2,16 @@
 
 from datetime import datetime
 
-from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.alerts import listings
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
 from app.http.dependencies import Now, RowId, Transaction, document_refusals
 from app.record.campaign import load_campaign_by_slug
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}/alerts",
-    tags=["Alerts"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals(
-        {401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}
-    ),
-)
+router = program_router("/api/v1/campaigns/{slug}/alerts", "Alerts", refusals={404: "`campaign_not_found`"})
 
 
 class Alert(BaseModel):

@@ -1,9 +1,9 @@
 """Researchers' pages about alerts of a campaign: the alerts, their deliveries, and marking one as seen."""
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.alerts import listings
 from app.alerts.outbox import MAX_TRIES_PER_MESSAGE, Outbox
 from app.alerts.settings import undeliverable_addresses
@@ -13,9 +13,7 @@ from app.database.audit_log import CURRENT_ACTOR
 from app.http.dependencies import AppSettings, Now, RowId, Transaction, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.get("/alerts")

@@ -2,21 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Request
 
 from app.accounts.access import require_need
 from app.accounts.guards import CurrentAccess
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import is_about_annotators
+from app.http.dependencies import from_app_state
 
-
-async def get_fit_cache(request: Request) -> FitCache:
-    fits: FitCache = request.app.state.fits
-    return fits
-
-
-ProcessFits = Annotated[FitCache, Depends(get_fit_cache)]
+ProcessFits = Annotated[FitCache, from_app_state("fits")]
 
 
 async def require_access_to_annotators(request: Request, access: CurrentAccess) -> None:

@@ -7,10 +7,10 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.accounts.guards import CurrentAccess, is_still_admitted, require_researcher
+from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
 from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms import visit_limit
@@ -43,11 +43,9 @@ from app.quality import listings as findings
 from app.record.campaign import load_campaign_by_slug
 from app.simulation import rehearsal_offer
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
-home_router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+home_router = researcher_router("/admin")
 
 RECONNECT_EVENT = b"retry: 1000\n\n"  # milliseconds until a browser comes back
 HEARTBEAT_EVENT = b": still here\n\n"

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.dependencies import ProcessFits, require_access_to_annotators
 from app.analysis.methods import all_method_exports
@@ -19,17 +19,11 @@ from app.http.dependencies import Database, Now, ReadingDatabase, document_refus
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}",
-    tags=["Results"],
-    dependencies=[Depends(require_program), Depends(require_access_to_annotators)],
-    responses=document_refusals(
-        {
-            401: "`token_missing`, `token_invalid`",
-            404: "`campaign_not_found`, `criterion_not_found`",
-            422: "`invalid`; `details.fields` names each field",
-        }
-    ),
+router = program_router(
+    "/api/v1/campaigns/{slug}",
+    "Results",
+    Depends(require_access_to_annotators),
+    refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.analysis.available_methods import load_available_methods
 from app.analysis.dependencies import ProcessFits
 from app.analysis.load_answers import has_answers
@@ -29,9 +29,7 @@ from app.record import remarks
 from app.record.campaign import load_campaign_for_page
 from app.text.table_formats import ExportFormat
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}/export", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}/export")
 
 
 DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))

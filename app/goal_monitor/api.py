@@ -2,10 +2,9 @@
 
 from typing import Self
 
-from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.analysis.dependencies import ProcessFits
 from app.errors import Conflict
 from app.goal_monitor.monitor import load_goal_progress
@@ -14,12 +13,7 @@ from app.goals.settings import RELEASE_ITEMS
 from app.http.dependencies import Database, document_refusals
 from app.record.campaign import load_campaign_by_slug
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}",
-    tags=["Results"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
-)
+router = program_router("/api/v1/campaigns/{slug}", "Results")
 
 
 class GoalProgress(BaseModel):

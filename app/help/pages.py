@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.errors import NotFound
 from app.help.documentation import (
     HOME_PAGE,
@@ -17,7 +17,7 @@ from app.help.documentation import (
 from app.help.search import search_documentation
 from app.http.dependencies import render_page
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 
 PICTURE_HEADERS = {"Cache-Control": "private, max-age=3600"}
 

@@ -37,19 +37,13 @@ T = TypeVar("T")
 
 
 # Dependencies are async although they wait for nothing: FastAPI runs plain functions in a thread.
-async def get_database(request: Request) -> AsyncEngine:
-    database: AsyncEngine = request.app.state.database
-    return database
+def from_app_state(name: str) -> Any:
+    """Return a dependency on a value that this process keeps in `app.state`."""
 
+    async def get_value(request: Request) -> Any:
+        return getattr(request.app.state, name)
 
-async def get_reading_database(request: Request) -> AsyncEngine:
-    database: AsyncEngine = request.app.state.reading_database
-    return database
-
-
-async def get_settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
+    return Depends(get_value)
 
 
 async def get_transaction(database: "Database") -> AsyncIterator[AsyncConnection]:
@@ -96,10 +90,10 @@ def validate_row_id(raw: object) -> object:
 
 
 RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
-Database = Annotated[AsyncEngine, Depends(get_database)]
+Database = Annotated[AsyncEngine, from_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
-ReadingDatabase = Annotated[AsyncEngine, Depends(get_reading_database)]
-AppSettings = Annotated[Settings, Depends(get_settings)]
+ReadingDatabase = Annotated[AsyncEngine, from_app_state("reading_database")]
+AppSettings = Annotated[Settings, from_app_state("settings")]
 # List `Now` after it, so that the time is taken after a wait for the connection.
 ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.

@@ -4,24 +4,18 @@ from datetime import datetime
 from os import SEEK_END
 from typing import Annotated
 
-from fastapi import Depends, Request, Response
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from app.errors import Invalid
-from app.http.dependencies import download_headers
+from app.http.dependencies import download_headers, from_app_state
 from app.imports.campaign_file_io import CampaignArchive, stream_campaign_archive
 from app.imports.upload_slots import UploadSlots
 from app.media.media_zip import MediaZip
 from app.settings import Settings
 
-
-async def get_upload_slots(request: Request) -> UploadSlots:
-    slots: UploadSlots = request.app.state.upload_slots
-    return slots
-
-
-RequestUploadSlots = Annotated[UploadSlots, Depends(get_upload_slots)]
+RequestUploadSlots = Annotated[UploadSlots, from_app_state("upload_slots")]
 
 
 def require_uploaded_file(form_data: FormData) -> UploadFile:

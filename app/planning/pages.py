@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field, TypeAdapter, ValidationError
 
-from app.accounts.guards import CurrentAccess, require_researcher
+from app.accounts.guards import CurrentAccess, researcher_router
 from app.background.progress_stream import ReportingJob, watch_job
 from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
@@ -21,9 +21,7 @@ from app.planning.forecast import ForecastRequest, ForecastRunner
 from app.planning.participation import MAX_ANNOTATORS_INPUT
 from app.simulation.annotators import POPULATIONS
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 
 MAX_CONCURRENT_ANNOTATORS = 1_000

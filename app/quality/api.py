@@ -4,12 +4,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as PathParameter
+from fastapi import Query
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import require_program
-from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
+from app.accounts.guards import program_router
+from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals, from_app_state
 from app.quality import actions, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
@@ -18,32 +18,12 @@ from app.record.due_revisions import DueRevisions
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}",
-    tags=["Annotators"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
-)
+router = program_router("/api/v1/campaigns/{slug}", "Annotators")
 
 
-async def get_comparisons(request: Request) -> AnnotatorComparisons:
-    comparisons: AnnotatorComparisons = request.app.state.comparisons
-    return comparisons
-
-
-async def get_median_seconds(request: Request) -> annotators.MedianSecondsCache:
-    medians: annotators.MedianSecondsCache = request.app.state.median_seconds
-    return medians
-
-
-async def get_due_revisions(request: Request) -> DueRevisions:
-    due_revisions: DueRevisions = request.app.state.due_revisions
-    return due_revisions
-
-
-Revisions = Annotated[DueRevisions, Depends(get_due_revisions)]
-Comparisons = Annotated[AnnotatorComparisons, Depends(get_comparisons)]
-Medians = Annotated[annotators.MedianSecondsCache, Depends(get_median_seconds)]
+Revisions = Annotated[DueRevisions, from_app_state("due_revisions")]
+Comparisons = Annotated[AnnotatorComparisons, from_app_state("comparisons")]
+Medians = Annotated[annotators.MedianSecondsCache, from_app_state("median_seconds")]
 AnnotatorNameOrPseudonym = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym in exports.")]
 AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]

@@ -3,11 +3,11 @@
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
@@ -18,9 +18,7 @@ from app.quality.rule_reach import load_rule_reaches, too_few_annotators_notice
 from app.quality.settings import active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 
 ANNOTATOR_ROWS_PER_PAGE = 50

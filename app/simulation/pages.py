@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import Depends, Form, Request, Response
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.campaigns.pages.campaigns import campaign_page_url, redirect_to
 from app.http.dependencies import Database, Now, Transaction
 from app.record.campaign import load_campaign_by_slug
@@ -12,9 +12,7 @@ from app.simulation import rehearsal_offer, rehearsals
 from app.simulation.annotators import CarelessKind, build_population
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 
 async def crowd_from_form(

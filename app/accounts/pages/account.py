@@ -13,7 +13,7 @@ from app.accounts.guards import (
     find_known_browser,
     known_browser_cookie_name,
     refuse_cross_site_request,
-    require_researcher,
+    researcher_router,
     safe_next_path,
     session_cookie_value,
 )
@@ -38,7 +38,7 @@ SEND_ORIGIN_HEADERS = {"Referrer-Policy": "same-origin"}  # without it a browser
 KNOWN_BROWSER_SECONDS = 365 * 86_400
 
 public = APIRouter(include_in_schema=False)
-router = APIRouter(prefix=ACCOUNT_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router(ACCOUNT_PATH)
 
 AccountFormText = Annotated[str, Form()]
 

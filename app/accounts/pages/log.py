@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts import log_query
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.accounts.log_query import AuditLogQuery
 from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, displayed_changes
 from app.database.bulk import open_snapshot
@@ -18,7 +18,7 @@ from app.http.dependencies import Now, ReadingDatabase, Transaction, download_he
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 
 LogFileEnding = Literal["csv", "jsonl"]
 LogQuery = Annotated[AuditLogQuery, Query()]

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts import invitations, members, shared_links
-from app.accounts.guards import Researcher, require_researcher
+from app.accounts.guards import Researcher, researcher_router
 from app.accounts.pages.account import confirm_current_password, require_password
 from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
@@ -16,9 +16,7 @@ from app.errors import Refusal
 from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 MemberFormText = Annotated[str, Form(max_length=1000)]
 MemberAction = Callable[[Any, Any], Awaitable[Any]]

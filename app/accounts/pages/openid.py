@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from app.accounts import identities, login, secrets
-from app.accounts.guards import RESEARCHER_HOME, Researcher, require_researcher, safe_next_path, session_cookie_value
+from app.accounts.guards import RESEARCHER_HOME, Researcher, researcher_router, safe_next_path, session_cookie_value
 from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_denied_error, provider_refused_error
 from app.accounts.pages.account import (
     ACCOUNT_PATH,
@@ -26,7 +26,7 @@ OPENID_CALLBACK_PATH = f"{OPENID_LOGIN_PATH}/back"
 LOGIN_STATE_SECONDS = 600  # time limit between start and end of a login
 
 public = APIRouter(include_in_schema=False)
-router = APIRouter(prefix=f"{ACCOUNT_PATH}/openid", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router(f"{ACCOUNT_PATH}/openid")
 
 
 def provider_from_settings(settings: Settings) -> Provider | None:

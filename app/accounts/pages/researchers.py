@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts import invitations, login, users
-from app.accounts.guards import Researcher, require_researcher
+from app.accounts.guards import Researcher, researcher_router
 from app.accounts.pages.account import confirm_current_password, require_password
 from app.accounts.pages.invitations import invitation_url
 from app.accounts.roles import MEMBER, ROLES
@@ -15,7 +15,7 @@ from app.errors import Refusal
 from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page, request_base_url
 
 RESEARCHERS_PATH = "/admin/people"
-router = APIRouter(prefix=RESEARCHERS_PATH, dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router(RESEARCHERS_PATH)
 
 ResearcherFormText = Annotated[str, Form()]
 

@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import CurrentAccess, require_program
+from app.accounts.guards import CurrentAccess, program_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.available_methods import load_available_methods
@@ -20,17 +20,11 @@ from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.record.campaign import load_campaign_by_slug
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}",
-    tags=["Results"],
-    dependencies=[Depends(require_program), Depends(require_access_to_annotators)],
-    responses=document_refusals(
-        {
-            401: "`token_missing`, `token_invalid`",
-            404: "`campaign_not_found`, `criterion_not_found`",
-            422: "`invalid`; `details.fields` names each field",
-        }
-    ),
+router = program_router(
+    "/api/v1/campaigns/{slug}",
+    "Results",
+    Depends(require_access_to_annotators),
+    refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 
 

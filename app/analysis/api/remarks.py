@@ -3,22 +3,17 @@
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.http.dependencies import Transaction, document_refusals
 from app.http.paging import Page
 from app.record import remarks
 from app.record.campaign import load_campaign_by_slug
 from app.record.remarks import RemarksQuery
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}",
-    tags=["Annotators"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals({401: "`token_missing`, `token_invalid`", 422: "`invalid`"}),
-)
+router = program_router("/api/v1/campaigns/{slug}", "Annotators")
 
 
 class RemarkSchema(BaseModel):

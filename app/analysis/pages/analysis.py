@@ -4,10 +4,10 @@ import asyncio
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from app.accounts.guards import CurrentAccess, require_researcher
+from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
 from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
@@ -44,11 +44,7 @@ def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
 # The analysis page
 
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}/analysis",
-    dependencies=[Depends(require_researcher), Depends(require_access_to_annotators)],
-    include_in_schema=False,
-)
+router = researcher_router("/admin/campaigns/{slug}/analysis", Depends(require_access_to_annotators))
 
 AnalysisViewQuery = Annotated[AnalysisView, Query()]
 

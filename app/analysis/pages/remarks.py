@@ -3,18 +3,16 @@
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import HTMLResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.http.dependencies import Transaction, render_page
 from app.record import remarks
 from app.record.campaign import load_campaign_for_page
 from app.record.remarks import RemarksQuery
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.get("/remarks")

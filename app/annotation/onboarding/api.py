@@ -3,23 +3,16 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.annotation.onboarding import personal_links
 from app.database.audit_log import log_change
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug
 
-router = APIRouter(
-    prefix="/api/v1/campaigns/{slug}/people",
-    tags=["Campaigns"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals(
-        {401: "`token_missing`, `token_invalid`", 404: "`campaign_not_found`", 422: "`invalid`"}
-    ),
-)
+router = program_router("/api/v1/campaigns/{slug}/people", "Campaigns", refusals={404: "`campaign_not_found`"})
 
 
 class PeopleRequest(BaseModel):

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from io import BytesIO, StringIO
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.annotation.onboarding import personal_links
 from app.database.audit_log import log_change
 from app.errors import Invalid, Refusal
@@ -27,9 +27,7 @@ from app.record.campaign import load_campaign_for_page
 from app.text.spreadsheets import guard_against_formula
 from app.uploads import ReadOptions, can_be_read
 
-router = APIRouter(
-    prefix="/admin/campaigns/{slug}", dependencies=[Depends(require_researcher)], include_in_schema=False
-)
+router = researcher_router("/admin/campaigns/{slug}")
 PEOPLE_PER_PAGE = 100
 PEOPLE_FILE_HEADER = ("name", "link", "opened_at", "sets_answered")
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
-from app.accounts.guards import CurrentAccess, require_program
+from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.links import link_base
 from app.annotation.platforms.registry import platform_links
@@ -20,13 +20,8 @@ from app.http.dependencies import Now, Transaction, document_refusals, request_b
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import MAX_UPLOAD_ROWS
 
-router = APIRouter(
-    prefix="/api/v1/campaigns",
-    tags=["Campaigns"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals(
-        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
-    ),
+router = program_router(
+    "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
 )
 templates_router = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program)])
 CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}

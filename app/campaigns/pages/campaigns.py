@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import segno
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 from pydantic import ValidationError
 
-from app.accounts.guards import CurrentAccess, require_researcher
+from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import platform_links, platforms_with_pages, public_link
 from app.campaigns import experiment_arms, form, form_input, hints, item_list, lifecycle
 from app.campaigns.forecast_findings import ForecastFindings
@@ -30,7 +30,7 @@ from app.quality.rule_reach import load_rule_reaches
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
 root_redirect_router = APIRouter(include_in_schema=False)
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 
 CAMPAIGN_PATH = "/campaigns/{slug}"
 MAX_JUDGMENTS_PER_ITEM = 10_000

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.accounts.guards import require_researcher, require_researcher_without_csrf
+from app.accounts.guards import require_researcher_without_csrf, researcher_router
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, preview_hit
 from app.campaigns.settings import CampaignSettings
@@ -26,7 +26,7 @@ from app.http.dependencies import (
 from app.http.templating import convert_markdown_texts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 preview_router = APIRouter(
     prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False
 )

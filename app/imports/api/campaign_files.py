@@ -3,9 +3,9 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, campaign_response
 from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
@@ -13,13 +13,8 @@ from app.imports import campaign_file_io, campaign_zip
 from app.imports.api.imports import open_sent_file, openapi_file_body
 from app.imports.dependencies import RequestUploadSlots, campaign_archive_response
 
-router = APIRouter(
-    prefix="/api/v1/campaigns",
-    tags=["Campaigns"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals(
-        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
-    ),
+router = program_router(
+    "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
 )
 
 

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, BinaryIO, Literal, cast
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 
-from app.accounts.guards import require_program
+from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
 from app.http.dependencies import AppSettings, Database, Now, document_refusals
 from app.imports import items, responses_import
@@ -18,13 +18,8 @@ from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
-router = APIRouter(
-    prefix="/api/v1/campaigns",
-    tags=["Campaigns"],
-    dependencies=[Depends(require_program)],
-    responses=document_refusals(
-        {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
-    ),
+router = program_router(
+    "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
 )
 
 

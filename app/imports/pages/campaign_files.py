@@ -3,10 +3,10 @@
 import asyncio
 from typing import Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.starter_questions import load_questions
 from app.designs.registry import DESIGNS
@@ -15,7 +15,7 @@ from app.http.dependencies import AppSettings, Database, Now, Transaction, rende
 from app.imports import campaign_file_io, campaign_zip
 from app.imports.dependencies import RequestUploadSlots, campaign_archive_response, require_uploaded_file
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 
 
 @router.get("/campaigns/new/question")

@@ -9,12 +9,12 @@ from io import BytesIO
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from app.accounts.guards import require_researcher
+from app.accounts.guards import researcher_router
 from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.annotation.platforms.registry import platforms_with_result_files
 from app.background.progress_stream import ReportingJob, stream_job_progress
@@ -49,7 +49,7 @@ from app.settings import Settings
 from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
-router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher)], include_in_schema=False)
+router = researcher_router("/admin")
 
 LISTED_ITEMS_PER_PAGE = 50
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
