@@ -176,18 +176,7 @@ async def list_answers(
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     lines = await annotators.list_answers_of_annotator(connection, campaign, annotator_id, limit=limit, offset=offset)
-    return [
-        AnswerOfAnnotator(
-            number=line.seq,
-            received_at=line.received_at,
-            seconds=line.seconds,
-            judged=list(line.judged),
-            counts=line.counts,
-            excluded=line.excluded,
-            withdrawn=line.withdrawn,
-        )
-        for line in lines
-    ]
+    return [AnswerOfAnnotator(number=line.seq, **asdict(line)) for line in lines]
 
 
 @router.post(

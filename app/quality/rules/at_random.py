@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -30,19 +31,14 @@ class AtRandom(QualityRule):
         default=40, ge=1, le=100_000, title="Judgments, at least", description="The rule ignores annotators with fewer."
     )
 
-    def requirement(
-        self,
-        answer_kind: JudgmentKind,  # noqa: ARG002  (the law decides)
-        false_alarm_rate: float,  # noqa: ARG002
-    ) -> RuleRequirement:
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that the threshold asks for."""
         return RuleRequirement(self.fewest_judgments, "judgment")
 
+    @override
     def evaluate(
-        self,
-        behaviour: AnnotatorBehaviour,
-        other_measures: Array,  # noqa: ARG002  (the law decides)
-        false_alarm_rate: float,  # noqa: ARG002
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if the law is nearly sure, at any look.
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -39,11 +40,13 @@ class Contradictions(QualityRule):
         contradictions, implied_pairs = count_contradictions(behaviour)
         return contradictions / implied_pairs if implied_pairs >= MIN_IMPLIED_PAIRS else nan
 
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (no labels are read)
+    @override
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Return whether the answers are orders of items."""
         return answer_kind == "order"
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:  # noqa: ARG002  (of orders alone)
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of implied pairs that suffices if all of them were reversed."""
         return RuleRequirement(
             min_consecutive_events(max(self.least_percent / 100, CHANCE_OF_CONTRADICTION / 2), false_alarm_rate),

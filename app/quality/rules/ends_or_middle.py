@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
+from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -45,11 +46,8 @@ class ScaleRegionRule(QualityRule):
         """Return whether the answers are on a scale with ends and a middle."""
         return has_ends_and_middle(answer_kind, class_count)
 
-    def requirement(
-        self,
-        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds that it supports)
-        false_alarm_rate: float,
-    ) -> RuleRequirement:
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
             min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate),

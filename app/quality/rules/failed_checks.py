@@ -1,8 +1,10 @@
 """Rules on items with a known answer, and on items that say what to answer."""
 
-from typing import ClassVar
+from abc import abstractmethod
+from typing import ClassVar, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -11,16 +13,46 @@ from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
 from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
 
 
-class FailedGoldRule(QualityRule):
+class FailedChecksRule(QualityRule):
+    """Finds annotators who fail more checks of one kind than a careful person does."""
+
+    reads_values: ClassVar[bool] = False
+    check_noun: ClassVar[Literal["gold item", "attention item"]]
+
+    careful_percent: Percent
+
+    @abstractmethod
+    def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
+        """Return which checks of this kind were answered as expected."""
+
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+        """Return the number of failed checks that suffices if none was met."""
+        count = min_consecutive_events(self.careful_percent / 100, false_alarm_rate)
+        return RuleRequirement(count, f"failed {self.check_noun}")
+
+    @override
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
+        """Find the annotator if too many checks were failed for an accident."""
+        met_flags = self.met_flags(behaviour)
+        failures, shown = int((~met_flags).sum()), len(met_flags)
+        if not is_share_exceeded(failures, shown, self.careful_percent / 100, false_alarm_rate):
+            return None
+        return RuleFinding({"failed": failures, "shown": shown}, f"Failed {failures} of {shown} {self.check_noun}s.")
+
+
+class FailedGoldRule(FailedChecksRule):
     """Finds annotators who fail more gold items than a careful person does."""
 
     name: ClassVar[str] = "gold"
-    reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails gold items"
     explanation: ClassVar[str] = (
         "Finds people who miss known answers. Gold items that most people fail are ignored, since they are probably "
         "wrong. The rule cannot distinguish carelessness from a different view of these items."
     )
+    check_noun = "gold item"
 
     careful_percent: Percent = Field(
         default=20,
@@ -28,34 +60,21 @@ class FailedGoldRule(QualityRule):
         description="Share of gold items that a careful person may fail.",
     )
 
-    def requirement(
-        self,
-        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
-        false_alarm_rate: float,
-    ) -> RuleRequirement:
-        """Return the number of failed gold items that suffices if none was met."""
-        return RuleRequirement(min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "failed gold item")
-
-    def evaluate(
-        self,
-        behaviour: AnnotatorBehaviour,
-        other_measures: Array,  # noqa: ARG002  (the rule does not compare)
-        false_alarm_rate: float,
-    ) -> RuleFinding | None:
-        """Find the annotator by the gold items failed so far."""
-        return evaluate_failed_checks(behaviour.gold_met, self.careful_percent / 100, false_alarm_rate, "gold items")
+    @override
+    def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
+        return behaviour.gold_met
 
 
-class FailedAttentionRule(QualityRule):
+class FailedAttentionRule(FailedChecksRule):
     """Finds annotators who do not do what attention items ask."""
 
     name: ClassVar[str] = "attention"
-    reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Fails attention items"
     explanation: ClassVar[str] = (
         "Finds people who do not read items, because they do not follow an item’s instruction. It misses people who "
         "read these items and answer the others at random."
     )
+    check_noun = "attention item"
 
     careful_percent: Percent = Field(
         default=5,
@@ -63,33 +82,6 @@ class FailedAttentionRule(QualityRule):
         description="Share of attention items that a careful person may fail.",
     )
 
-    def requirement(
-        self,
-        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
-        false_alarm_rate: float,
-    ) -> RuleRequirement:
-        """Return the number of failed attention items that suffices if none was met."""
-        return RuleRequirement(
-            min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "failed attention item"
-        )
-
-    def evaluate(
-        self,
-        behaviour: AnnotatorBehaviour,
-        other_measures: Array,  # noqa: ARG002  (the rule does not compare)
-        false_alarm_rate: float,
-    ) -> RuleFinding | None:
-        """Find the annotator by the attention items failed so far."""
-        return evaluate_failed_checks(
-            behaviour.attention_met, self.careful_percent / 100, false_alarm_rate, "attention items"
-        )
-
-
-def evaluate_failed_checks(
-    met_flags: MetFlags, careful_share: float, false_alarm_rate: float, checks_title: str
-) -> RuleFinding | None:
-    """Return a finding if too many checks were failed for an accident."""
-    failures, shown = int((~met_flags).sum()), len(met_flags)
-    if not is_share_exceeded(failures, shown, careful_share, false_alarm_rate):
-        return None
-    return RuleFinding({"failed": failures, "shown": shown}, f"Failed {failures} of {shown} {checks_title}.")
+    @override
+    def met_flags(self, behaviour: AnnotatorBehaviour) -> MetFlags:
+        return behaviour.attention_met

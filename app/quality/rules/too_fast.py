@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -41,11 +42,8 @@ class TooFast(QualityRule):
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         return float(np.median(known_seconds)) if len(known_seconds) >= self.fewest_hits else nan
 
-    def requirement(
-        self,
-        answer_kind: JudgmentKind,  # noqa: ARG002  (the same for all kinds)
-        false_alarm_rate: float,
-    ) -> RuleRequirement:
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
         return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "HIT", self.fewest_hits)
 
