@@ -221,7 +221,6 @@ class Settings(BaseSettings):
 
 
 def environment_variable_name(field: str) -> str:
-    """Return the environment variable of a setting."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
 

@@ -50,7 +50,6 @@ class Access:
         return self.role_allows(need) and (self.scopes is None or SCOPE_BY_NEED.get(need) in self.scopes)
 
     def role_allows(self, need: str) -> bool:
-        """Return whether the roles allow the need."""
         return need in granted_needs(self.role, self.member) and not (
             self.only_campaign_id is not None and need in SERVER_NEEDS
         )

@@ -200,7 +200,6 @@ async def create_one_time_login(connection: AsyncConnection, *, now: datetime, u
 
 
 def one_time_login_path(token: str) -> str:
-    """Return the path that accepts a one-time login."""
     return f"/login?token={token}"
 
 

@@ -103,7 +103,6 @@ async def raise_member_role(
 
 
 async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Campaign | None:
-    """Return a campaign by its id."""
     rows = await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))
     columns = rows.mappings().one_or_none()
     return None if columns is None else Campaign.from_columns(columns)

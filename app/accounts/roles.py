@@ -218,7 +218,6 @@ def granted_needs(role: str, member: str | None = None) -> set[str]:
 
 
 def campaign_roles_allowing(need: str) -> list[str]:
-    """Return the roles in a campaign that allow the need."""
     return [role for role, needs in NEEDS_BY_CAMPAIGN_ROLE.items() if need in needs]
 
 

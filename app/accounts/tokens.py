@@ -54,7 +54,6 @@ class TokenUse(Record):
 
     @property
     def access(self) -> Access:
-        """Access with this token."""
         return Access(self.user_id, self.role, self.member, tuple(self.scopes), self.only_campaign, self.reaches)
 
 

@@ -125,7 +125,6 @@ class PairExportRows:
                 yield *self.annotator_cells(annotator), None, ids[item], ids[other], ids[item], True, None
 
     def answered_row(self, place: int) -> tuple[Cell, ...]:
-        """Return the row of an answered pair."""
         answers, answered_pairs = self.answers, self.answered_pairs
         hit, outcome = int(answered_pairs.hits[place]), int(answered_pairs.outcomes[place])
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])

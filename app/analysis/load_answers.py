@@ -57,7 +57,6 @@ COUNT_UNJUDGED_BY_ANNOTATOR = text(f"""
 
 
 async def has_answers(connection: AsyncConnection, campaign: Campaign) -> bool:
-    """Return whether the campaign has an answer."""
     statement = text("SELECT EXISTS (SELECT FROM responses WHERE campaign_id = :campaign)")
     return bool(await connection.scalar(statement, {"campaign": campaign.id}))
 
@@ -129,7 +128,6 @@ async def load_scores_by_criterion(
 
 
 def criterion_points(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
-    """Return the values of all judgments by another criterion, in points."""
     return design.to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 

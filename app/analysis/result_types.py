@@ -254,7 +254,6 @@ def to_cell(value: Any) -> Cell:
 
 
 def to_cells(values: Iterable[Any]) -> list[Cell]:
-    """Return a column of cells."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         finite = np.isfinite(values)
         column: list[Cell] = (values if finite.all() else np.where(finite, values, np.array(None))).tolist()
@@ -263,7 +262,6 @@ def to_cells(values: Iterable[Any]) -> list[Cell]:
 
 
 def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:
-    """Return columns of cells."""
     return [to_cells(column) for column in columns]
 
 

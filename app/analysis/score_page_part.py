@@ -93,7 +93,6 @@ class ScoresPart:
 
 
 async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
-    """Return the context of the template."""
     methods = (await fits.load_available_methods(engine, slug, criterion=view.criterion)).scores or SCORE_METHODS
     return {"part": await load_scores_part(fits, engine, slug, view), "methods": methods, "columns": SCORE_PAGE_COLUMNS}
 
@@ -233,7 +232,6 @@ def shorten_dot_text(words: str) -> str:
 
 
 def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
-    """Return an item's score by one method."""
     value = float(side.scores.values[item_number])
     low, high = (None if ends is None else float(ends[item_number]) for ends in (side.scores.low, side.scores.high))
     is_scored = bool(np.isfinite(value))

@@ -282,7 +282,6 @@ def unscored_items_notes(has_judgments: Mask) -> tuple[Note, ...]:
 
 
 def score_method_of_law(law: Law) -> ScoreMethod:
-    """Return an update law as a score method."""
     is_bounded = np.isfinite(law.family.support).all()
     unit = order_unit(law).axis_title if law.reads == "order" else MEAN_METHOD.unit
     if law.reads == "ratio":
@@ -318,6 +317,5 @@ def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Co
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return the number, or None if it is not finite."""
     plain = to_cell(value)
     return plain if isinstance(plain, float) else None

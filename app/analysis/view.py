@@ -99,7 +99,6 @@ def table_page_for_view(table: ResultTable, view: AnalysisView) -> Page[Any]:
 
 
 def has_text_in_row(columns: Sequence[Column], row: Sequence[Cell], search: str) -> bool:
-    """Return whether a text of the row contains the words."""
     texts = (str(cell) for column, cell in zip(columns, row, strict=True) if column.kind == "text")
     return not search or any(search.casefold() in text.casefold() for text in texts)
 
@@ -121,7 +120,6 @@ def decimals_for_values(values: Sequence[Any] | npt.NDArray[np.float64]) -> int:
 
 
 def format_interval(low: float | None, high: float | None, decimals: int) -> str:
-    """Return an interval as text."""
     is_missing = low is None or high is None or not math.isfinite(low + high)
     return (
         MISSING_VALUE_DASH

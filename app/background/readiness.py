@@ -58,7 +58,6 @@ class ReadinessChecks:
             return CheckResult(ok=False, detail=f"The check failed: {type(problem).__name__}.")
 
     def failed_required_checks(self, results: dict[str, CheckResult]) -> list[str]:
-        """Return the names of the required checks that failed."""
         return [name for name, result in results.items() if not result.ok and name in self._required]
 
     async def stop(self) -> None:

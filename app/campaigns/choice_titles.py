@@ -59,12 +59,10 @@ REGISTRY_BY_SETTING: dict[str, Mapping[str, Any]] = {
 
 
 def has_choice(setting_name: str) -> bool:
-    """Return whether a setting is a choice."""
     return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 
 def choice_titles(setting_name: str) -> dict[str, str]:
-    """Return the title of each value of a setting that is a choice."""
     if setting_name in CHOICE_TITLES_BY_SETTING:
         return CHOICE_TITLES_BY_SETTING[setting_name]
     if setting_name == "language":

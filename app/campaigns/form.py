@@ -97,7 +97,6 @@ class FormSection:
 
     @property
     def advanced_campaign_fields(self) -> Sequence[FormField]:
-        """Return the advanced fields about the campaign."""
         return [
             question
             for question in self.advanced_fields
@@ -243,7 +242,6 @@ def designs_by_choice_of_setting(setting_name: str) -> dict[str, str]:
 
 
 def designs_by_update_law() -> dict[str, str]:
-    """Return the designs that each update law can read."""
     designs = [design() for design in DESIGNS.values()]
     return {
         name: " ".join(design.name for design in designs if can_law_read_design(design, law))
@@ -307,7 +305,6 @@ def form_field_kind(setting_name: str, value_limits: Mapping[str, Any]) -> str:
 
 
 def new_campaign_form_values() -> dict[str, str]:
-    """Return the initial values of the new-campaign form."""
     fields = CampaignSettings.model_fields.items()
     return {
         name: format_setting_value(name, info.default)
@@ -317,7 +314,6 @@ def new_campaign_form_values() -> dict[str, str]:
 
 
 def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
-    """Return the form values of an existing campaign."""
     campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
     prefixed_values = prefixed_form_values(settings.design_settings, f"{settings.design}.")
     for number, criterion in enumerate(settings.criteria):

@@ -100,7 +100,6 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
 
 
 def file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
-    """Return the names of the files that outputs show."""
     return {file.name for row in rows for file in content.named_files(ItemTexts(row.shown))}
 
 

@@ -44,5 +44,4 @@ def load_questions() -> list[TemplateQuestion]:
 
 
 def question_file_path(name: str) -> Path:
-    """Return the file of a question."""
     return QUESTION_FILES_FOLDER / f"{name}.yaml"

@@ -96,7 +96,6 @@ def refuse_yaml(line: int, problem: str) -> NoReturn:
 
 
 def yaml_error_message(error: yaml.MarkedYAMLError, content: bytes) -> str:
-    """Return the message of an error that stops the parser."""
     if error.problem_mark:
         lines = content.splitlines()
         line = lines[error.problem_mark.line] if error.problem_mark.line < len(lines) else b""

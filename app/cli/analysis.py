@@ -111,7 +111,6 @@ class AnalysisQuery:
 
 
 def method_heading_lines(method_name: str) -> list[str]:
-    """Return a line that describes a method."""
     method = SCORE_METHODS[method_name]
     return [f"{method.title} ({method.unit}). {method.assumes}"]
 

@@ -112,8 +112,6 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
 
 
 def add_annotator_action(action: str, help_text: str) -> None:
-    """Add a command for one of the actions on annotators."""
-
     @annotators.command(action, help=help_text)
     @click.argument("slug")
     @click.argument("annotator")
@@ -134,8 +132,6 @@ add_annotator_action("restore", "Let ANNOTATOR, who is excluded, go on, and coun
 
 
 def add_answer_action(action: str, help_text: str) -> None:
-    """Add a command for one of the actions on answers."""
-
     @annotators.command(f"{action}-answer", help=help_text)
     @click.argument("slug")
     @click.argument("answer", type=click.IntRange(1, 2**63 - 1))

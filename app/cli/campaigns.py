@@ -283,7 +283,6 @@ def show_import_progress(file: BinaryIO) -> Iterator[ReportRowCount]:
 
 
 def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each setting of a file of answers."""
     for name, field in reversed(AnswerFileOptions.model_fields.items()):
         choices = [choice for choice in get_args(field.annotation) if choice]
         option = click.option(

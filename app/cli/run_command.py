@@ -55,7 +55,6 @@ def run_with_engine(work: Callable[[AsyncEngine], Awaitable[T]]) -> T:
 
 
 def machine_user_name() -> str:
-    """Return the name of the user at this machine."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run under a number that has no name

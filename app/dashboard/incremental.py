@@ -291,8 +291,6 @@ class HaloReplay(IncrementalReplay[HaloState]):
 
 @dataclass(frozen=True)
 class IncrementalReplays:
-    """All incremental replays of this process."""
-
     precisions: PrecisionReplay = field(default_factory=PrecisionReplay)
     histories: HistoryReplay = field(default_factory=HistoryReplay)
     implied: ImpliedPairsReplay = field(default_factory=ImpliedPairsReplay)

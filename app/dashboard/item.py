@@ -259,7 +259,6 @@ async def load_item_answers(
 
 
 def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Response]:
-    """Split a stored answer into one response for each criterion."""
     size = len(row.items)
     parts = [row.values[k * size : (k + 1) * size] for k in range(criterion_count)]
     return [Response.from_stored(row.seq, row.annotator_id, row.items, part) for part in parts]

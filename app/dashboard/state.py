@@ -135,7 +135,6 @@ async def load_dashboard_state(
 
 
 def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
-    """Compute the state from a snapshot."""
     campaign, law, design = snapshot.campaign, snapshot.criterion.law, snapshot.criterion.design
     family = law.family
     heatmap = (

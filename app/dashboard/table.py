@@ -137,7 +137,6 @@ def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: in
 
 
 def is_posterior_by_criterion(criterion: Criterion[Campaign]) -> ColumnElement[bool]:
-    """Return the condition of the posteriors by a criterion."""
     return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 

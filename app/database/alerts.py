@@ -86,5 +86,4 @@ async def raise_alert(
 
 
 def alert_sentence(kind: str, about: str) -> str:
-    """Return an alert as a sentence."""
     return ALERT_SENTENCES.get(kind, "{about}").format(about=about)

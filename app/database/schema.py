@@ -21,7 +21,6 @@ GIN_INDEX_OPTIONS: dict[str, Any] = {"postgresql_using": "gin", "postgresql_with
 
 
 def partial_index(condition: str, name: str, *columns: str | TextClause, **options: Any) -> Index:
-    """Return an index of the rows that meet a condition."""
     return Index(name, *columns, postgresql_where=text(condition), **options)
 
 

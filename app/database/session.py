@@ -339,7 +339,6 @@ async def fetch_rows(connection: Driver, statement: TextClause, parameters: Para
 async def fetch_first_row(
     connection: Driver, statement: TextClause, parameters: Parameters, row_class: type[R]
 ) -> R | None:
-    """Return the first row of a statement, if any."""
     rows = await fetch_rows(connection, statement, parameters, row_class)
     return rows[0] if rows else None
 

@@ -152,7 +152,6 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         return cls(**{name: columns[column] for name, column in columns_by_field.items() if column in columns})
 
     def to_columns(self) -> dict[str, Any]:
-        """Return the values by column."""
         return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
 
     @property

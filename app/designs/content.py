@@ -215,7 +215,6 @@ class Content:
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
     def named_files(self, cells: ItemTexts) -> set[NamedFile]:
-        """Return all files that an item and its context name."""
         context_kinds = [self.context_kind(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}

@@ -141,7 +141,6 @@ class Criterion(Generic[C_co]):
 
     @property
     def middle_label(self: "Criterion[LabelledCampaign]") -> str | None:
-        """Return the label of the middle of its scale, if it has one."""
         own_label = self.settings.get("middle_label") if self.settings else None
         return self.campaign.middle_label if own_label is None else own_label
 

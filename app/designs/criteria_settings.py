@@ -73,7 +73,6 @@ def comparable_name(name: str) -> str:
 
 
 def criterion_error(number: int, field: str, message: str) -> PydanticCustomError:
-    """Return the error of one setting of a criterion, by its number."""
     return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 

@@ -109,7 +109,6 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        """Refuse invisible text."""
         return check_plain_text(value)
 
     @property

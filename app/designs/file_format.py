@@ -57,7 +57,6 @@ class ValueFormat:
 
     @cached_property
     def class_by_label(self) -> dict[str, int]:
-        """Return the class that each label names."""
         return {label: number for number, label in enumerate(self.classes)}
 
     @cached_property

@@ -24,7 +24,6 @@ DEFAULT_DESIGN = next(iter(DESIGNS))  # where nobody chooses; the schema has it 
 
 
 def make_design(name: str, settings: Mapping[str, Any]) -> Design:
-    """Return the design of this name with these settings."""
     return DESIGNS[name].model_validate(settings) if settings else default_design(DESIGNS[name])
 
 

@@ -151,7 +151,6 @@ def remarks_extra(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str
 
 
 def remark_form_fields(stored: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the form fields of stored remarks."""
     fields: dict[str, str] = {}
     for about, told in stored.items():
         fields |= {f"{COMMENT_PREFIX}{about}": told["comment"]} if "comment" in told else {}

@@ -86,7 +86,6 @@ def common_prefix_length(words: list[SpacedWord], other: list[SpacedWord]) -> in
 
 
 def join_words(words: list[SpacedWord]) -> str:
-    """Return words as their text."""
     return "".join(chain.from_iterable(words))
 
 

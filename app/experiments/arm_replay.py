@@ -100,7 +100,6 @@ def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
 
 
 def first_hit_position(record: ArmRecord, person: int) -> int:
-    """Return the position of a person's first HIT."""
     return next(k for k, hit in enumerate(record.hits) if hit.annotator == person)
 
 

@@ -98,7 +98,6 @@ async def create_experiment(
 async def create_arm_campaign(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
 ) -> Campaign:
-    """Create the campaign of an arm, with the verbs."""
     draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
         await items.import_items(

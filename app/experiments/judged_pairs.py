@@ -26,7 +26,6 @@ class JudgedPairs:
     outcome: Integers
 
     def select_rows(self, rows: Integers) -> "JudgedPairs":
-        """Return some of the comparisons."""
         columns = self.first, self.second, self.judge, self.segment, self.outcome
         return JudgedPairs(*(column[rows] for column in columns))
 

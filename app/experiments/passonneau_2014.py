@@ -166,7 +166,6 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
 
 
 def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
-    """Return the prevalences of a word's senses, by method."""
     return {
         LABELS_TITLE: word.label_shares,
         MAJORITY_TITLE: word.majority_shares,

@@ -168,5 +168,4 @@ def registered_exports() -> dict[str, Export]:
 
 
 def export_names() -> tuple[str, ...]:
-    """Return the names of all exports."""
     return tuple(registered_exports())

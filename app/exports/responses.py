@@ -200,7 +200,6 @@ EXCLUSION_COLUMNS = """
 
 
 def responses_to_export_sql(segment_columns: str) -> TextClause:
-    """Return SQL for the responses of a campaign."""
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,

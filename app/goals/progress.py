@@ -129,7 +129,6 @@ def goal_target(campaign: Campaign) -> float:
 
 
 def describe_goal(campaign: Campaign) -> str:
-    """Return the goal in words."""
     each_text = " for each item" if campaign.when_reached == RELEASE_ITEMS else ""
     tolerance_text = f", up to differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}{tolerance_text}"
@@ -159,7 +158,6 @@ def stored_goal_text(campaign: Campaign) -> str:
 
 
 def format_goal_progress(campaign: Campaign, progress: Progress) -> str:
-    """Return the progress as text."""
     return f"{progress.displayed_value:.2f}" if campaign.goal == "halves" else f"{100 * progress.displayed_value:.0f} %"
 
 

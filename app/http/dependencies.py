@@ -120,7 +120,6 @@ def render_page(
 
 @cache
 def template_responses_for(language: str) -> Jinja2Templates:
-    """Return the templates of a language."""
     return Jinja2Templates(env=template_environment(language))
 
 

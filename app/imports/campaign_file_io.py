@@ -173,7 +173,6 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
 
 
 def media_names_of_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
-    """Return the names of the files that items name."""
     content = Content.from_campaign(campaign)
     return {file.name for cells in item_cells for file in content.named_files(cells)}
 

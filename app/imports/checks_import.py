@@ -46,7 +46,6 @@ class NewCheck(NamedTuple):
 
 
 def is_check(row: UploadedRow) -> bool:
-    """Return whether a row is a check."""
     return bool(format_cell(row.values.get(CHECK_COLUMN)).strip())
 
 
@@ -75,7 +74,6 @@ def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, des
 
 
 async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete the checks of a draft."""
     for statement in (DELETE_CHECK_ITEMS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, {"campaign": campaign_id})
 

@@ -161,7 +161,6 @@ def rename_columns_of_rows(rows: Iterable[UploadedRow], new_names: dict[str, str
 
 
 def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable:
-    """Return a table without some of its columns."""
     if not set(names) & set(upload.columns):
         return upload
     rows = (

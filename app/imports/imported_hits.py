@@ -71,7 +71,6 @@ class ImportedHit:
         return [mark for marks in (self.item_scores, *self.other_criteria_scores) for mark in marks if mark is not None]
 
     def scores_by_criterion(self, criterion_number: int) -> list[float]:
-        """Return the scores by one criterion."""
         return [mark for mark in (self.item_scores, *self.other_criteria_scores)[criterion_number] if mark is not None]
 
     @property

@@ -85,7 +85,6 @@ def shown_items_if_scores_agree(
 
 
 async def load_imported_segments(connection: AsyncConnection, campaign: Campaign) -> ImportedSegments:
-    """Return the segments of a campaign."""
     if not campaign.segment_count:
         return ImportedSegments({}, None)
     rows = await connection.execute(

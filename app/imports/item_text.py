@@ -64,7 +64,6 @@ class ItemTextMaker:
         self.paths_not_found = {notation: path for notation, path in path_by_text.items() if path.steps}
 
     def __call__(self, row: Mapping[str, Any]) -> str:
-        """Return the text of one row."""
         if self.paths_not_found:
             self.paths_not_found = {
                 notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)

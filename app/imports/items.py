@@ -404,7 +404,6 @@ def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numb
 
 
 def format_prior_array(prior: Sequence[float]) -> str:
-    """Return a prior as a PostgreSQL array."""
     return f"{{{','.join(map(repr, prior))}}}"
 
 

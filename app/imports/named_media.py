@@ -43,7 +43,6 @@ class NamedMedia:
                 self.first_line_by_file.setdefault(file, line)
 
     def source_and_reference(self, row: UploadedRow) -> Iterator[str | None]:
-        """Yield the cells of source and reference."""
         for name in (self.content.source, self.content.reference):
             yield format_cell(row.values.get(name)) if name else None
 

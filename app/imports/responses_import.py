@@ -46,8 +46,6 @@ TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have
 
 
 class ResponseImportReceipt(BaseModel):
-    """Receipt of an import of answers."""
-
     responses: int = Field(0, description="Stored now.")
     items: int = Field(0, description="Judged by them.")
     not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
@@ -75,7 +73,6 @@ class ResponseImportReceipt(BaseModel):
 
 
 def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
-    """Return the receipt in sentences."""
     have = "has" if receipt.over_wanted == 1 else "have"
     condition_by_sentence = {
         f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,

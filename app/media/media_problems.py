@@ -63,7 +63,6 @@ def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str,
 def media_problems(
     content: Content, content_type_by_name: Mapping[str, str], cells: ItemTexts
 ) -> Iterator[MediaProblem]:
-    """Yield all problems of an item."""
     if problem := problem_with_length(cells):
         yield problem
         return

@@ -55,8 +55,6 @@ SELECT_PIECE = text(
 
 
 class StoredFile(Record):
-    """A stored file."""
-
     campaign_id: int
     number: int
     content_type: str
@@ -71,8 +69,6 @@ class FileAddress(Record):
 
 
 class StoredPiece(Record):
-    """Some bytes of a file."""
-
     data: bytes
 
 

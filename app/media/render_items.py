@@ -20,8 +20,6 @@ SELECT_SOURCE_AND_REFERENCE = text("""
 
 
 class ItemContextRow(Record):
-    """Source and reference of an item."""
-
     number: int
     source: str | None
     reference: str | None
@@ -78,7 +76,6 @@ async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts
 
 
 def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
-    """Return the names of a campaign's files that items show."""
     return {file.name for row in item_cells for file in content.named_files(row) if not file.is_link}
 
 

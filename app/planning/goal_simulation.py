@@ -150,7 +150,6 @@ class ForecastStart:
         return campaign
 
     def annotator_number(self, place: int) -> int:
-        """Return the number of an annotator from their place in the simulation."""
         known_annotators = self.participation.known_annotators
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 

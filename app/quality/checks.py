@@ -156,7 +156,6 @@ def put_different_places_first(checks: Sequence[CheckItem], count: int) -> list[
 async def load_checks_of_hit(
     connection: Driver, campaign_id: int, hit_id: int | None
 ) -> tuple[list[PlacedCheck], dict[int, CheckItem]]:
-    """Return the placed checks of a HIT, and the checks by number."""
     placed_checks = await load_placed_checks(connection, campaign_id, hit_id)
     if not placed_checks:
         return placed_checks, {}
@@ -222,7 +221,6 @@ async def load_check_outcomes(
 
 
 def check_outcomes_of_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
-    """Return the outcomes of the checks of one HIT."""
     expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
     feedbacks = feedback(design, expected, [row.value for row in rows])
     check_numbers = tuple(row.check_number for row in rows)

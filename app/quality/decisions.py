@@ -319,7 +319,6 @@ async def log_decision(
     actor: Actor | None,
     **details: int,
 ) -> None:
-    """Write the decision to the audit log."""
     name = (await load_blocked_state(connection, campaign, annotator_id)).name
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 

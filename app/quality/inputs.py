@@ -116,7 +116,6 @@ async def load_annotator_estimates(
 
 
 def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, AnnotatorBehaviour]:
-    """Return the behaviour of each annotator, by id."""
     annotator_ids, annotator_index = np.unique(inputs.judgments["annotator"], return_inverse=True)
     order = np.argsort(annotator_index, kind="stable")
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))

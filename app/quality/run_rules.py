@@ -148,7 +148,6 @@ def apply_rule(
     annotator_ids: set[int] | None,
     false_alarm_rate: float,
 ) -> list[AnnotatorFinding]:
-    """Return the findings of one rule."""
     all_annotator_ids, rule = list(behaviours), rule_choice.rule
     measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
     results = [

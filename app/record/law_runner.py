@@ -68,7 +68,6 @@ class LawRunner:
             self.apply_change(hit, run_law(self.law.step_hit(hit, parameters), self.posterior_columns))
 
     def posterior_columns(self, query: StateQuery) -> Columns:
-        """Return the posteriors that a law asks for, as columns."""
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
         return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
 

@@ -115,15 +115,11 @@ class AnyStateRow(Record):
 
 
 class CampaignStateRow(Record):
-    """State of the whole campaign."""
-
     state: bytes
     layout: int
 
 
 class ItemPriorRow(Record):
-    """Prior of an item."""
-
     state: list[float]
 
 

@@ -135,7 +135,6 @@ class EvenRule(AlgorithmOne):
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Draw the HITs of an iteration."""
         if iteration == 0:
             return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
         judgments = values.judgments_for_drawing(settings)

@@ -310,7 +310,6 @@ class AlgorithmOne:
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        """Draw the HITs of an iteration."""
         judgments = values.judgments_for_drawing(settings)
         if iteration == 0:
             hits = schedule_first_iteration(

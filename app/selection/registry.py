@@ -50,7 +50,6 @@ class SelectingCampaign:
 
     @cached_property
     def selection_settings(self) -> SelectionSettings:
-        """Return the settings that rules of selection read."""
         return SelectionSettings(
             judgments_per_item=self.judgments_per_item,
             items_per_hit=self.items_per_hit - len(self.always_shown),

@@ -37,7 +37,6 @@ class SegmentIndex:
 
     @property
     def systems(self) -> int:
-        """Number of systems."""
         return self.first_with_same_output.shape[1]
 
     def update_uses(self, uses: Iterable[tuple[int, int]]) -> None:
@@ -97,7 +96,6 @@ class SegmentIndex:
         return set(np.flatnonzero((self.first_with_same_output[fresh] == NO_OUTPUT).all(axis=0)).tolist())
 
     def systems_without_output(self, segment: int) -> set[int]:
-        """Return the systems without an output for a segment."""
         return (
             set() if self.complete else set(np.flatnonzero(self.first_with_same_output[segment] == NO_OUTPUT).tolist())
         )

@@ -128,7 +128,6 @@ def refuse_unless_running(campaign: Campaign) -> None:
 
 
 async def has_answers_of_people(connection: AsyncConnection, campaign: Campaign) -> bool:
-    """Return whether the campaign holds answers of people."""
     result = await connection.execute(
         HAS_ANSWERS_OF_PEOPLE, {"campaign": campaign.id, "made_up": simulated_platform_names()}
     )

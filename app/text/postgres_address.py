@@ -122,7 +122,6 @@ class PostgresAddress:
     parameters: Mapping[str, str]
 
     def driver_parameters(self) -> dict[str, str]:
-        """Return the parameters that the driver follows."""
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}
 
     def sqlalchemy_url(self) -> str:

@@ -97,7 +97,6 @@ ExportFormat = Literal["csv", "jsonl", "json"]
 async def stream_table_text(
     table: TableStream, format_: ExportFormat, *, spreadsheet: bool
 ) -> AsyncGenerator[str, None]:
-    """Stream a table as text."""
     format_rows = (
         format_json_lines if format_ == "jsonl" else format_spreadsheet_rows if spreadsheet else format_csv_rows
     )

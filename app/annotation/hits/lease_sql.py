@@ -315,21 +315,15 @@ class ShownItems(Record):
 
 
 class LeasedHit(ShownItems):
-    """A new HIT."""
-
     id: int
     expires_at: datetime
 
 
 class RenewedLease(Record):
-    """New end of a lease."""
-
     expires_at: datetime
 
 
 class LeaseLimits(Record):
-    """Limits of a campaign on leases."""
-
     repeat_items: bool
     hits_per_annotator: int | None
     judgments_per_item: int
@@ -339,8 +333,6 @@ class LeaseLimits(Record):
 
 
 class HeldHit(LeaseLimits):
-    """A HIT, its annotator and assignment, and the limits of its campaign."""
-
     campaign_id: int
     annotator_id: int
     assignment_id: int

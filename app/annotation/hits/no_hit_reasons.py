@@ -45,8 +45,6 @@ SELECT_ANY_OPEN_HIT = text(f"""
 
 
 class ItemNumber(Record):
-    """Number of an item."""
-
     number: int
 
 

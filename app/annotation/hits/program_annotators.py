@@ -69,7 +69,6 @@ class ProgramHit(TokenUse):
 
 
 def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
-    """Return the query for the one assignment of a program's annotator."""
     parameters = {"slug": slug, "platform": API_PLATFORM_NAME, "annotator": annotator_name}
     return AssignmentQuery(slug, SELECT_ASSIGNMENT_BY_NAME, SELECT_EXTENDED_ASSIGNMENT_BY_NAME, parameters)
 

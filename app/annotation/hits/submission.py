@@ -193,15 +193,11 @@ class StoredResponse(Record):
 
 
 class LockedPosterior(Record):
-    """Posterior of an item, locked by this transaction."""
-
     subject: int
     state: list[float]
 
 
 class ResponseSeq(Record):
-    """Number of a stored response."""
-
     seq: int
 
 

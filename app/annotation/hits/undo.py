@@ -152,14 +152,10 @@ class CheckValueRow(Record):
 
 
 class CampaignStatusRow(Record):
-    """Status of a campaign."""
-
     status: str
 
 
 class HitOwnerRow(Record):
-    """Annotator of a HIT."""
-
     annotator: int
 
 

@@ -51,8 +51,6 @@ COUNT_PERSONAL_LINKS = text("""
 
 
 class PersonNumber(Record):
-    """Number of a person on the list."""
-
     number: int
 
 

@@ -60,7 +60,6 @@ class GradedSet(NamedTuple):
 
     @property
     def expected_answer_count(self) -> int:
-        """Number of expected answers."""
         return sum(len(part) for part in self.feedback)
 
     @property

@@ -52,7 +52,6 @@ def has_easel_column(columns: Sequence[str]) -> bool:
 
 
 def has_required_easel_columns(columns: Sequence[str]) -> bool:
-    """Return whether a file has all required columns."""
     return set(REQUIRED_RESULT_COLUMNS) <= {RESULT_COLUMN_ALIASES.get(name, name) for name in columns}
 
 
