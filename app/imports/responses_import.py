@@ -46,6 +46,8 @@ TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have
 
 
 class ResponseImportReceipt(BaseModel):
+    """Receipt of an import of answers."""
+
     responses: int = Field(0, description="Stored now.")
     items: int = Field(0, description="Judged by them.")
     not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
