@@ -34,8 +34,7 @@ from app.annotation.hits.pages import annotator as serving
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
 from app.annotation.platforms.assignments import WorkerTokens
-from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
-from app.annotation.platforms.registry import platforms_with_pages
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop

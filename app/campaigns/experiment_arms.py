@@ -8,7 +8,7 @@ from sqlalchemy import exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access, visible_campaigns_condition
-from app.annotation.platforms.links import link_base
+from app.annotation.platforms.registry import link_base
 from app.campaigns.lifecycle import lock_campaign_creation
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns

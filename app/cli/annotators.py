@@ -9,7 +9,7 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction, run_with_engine
-from app.cli.text_table import format_text_table, terminal_width
+from app.cli.text_table import print_text_table
 from app.designs.campaign import Campaign
 from app.quality import actions, listings
 from app.quality import annotators as listing
@@ -46,9 +46,7 @@ def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: boo
         print_json([asdict(line) for line in lines])
         return
     rows = [annotator_list_cells(line) for line in lines]
-    click.echo(
-        "\n".join(format_text_table(ANNOTATOR_LIST_TITLES, rows, right_columns={1, 2, 3, 4, 5}, width=terminal_width()))
-    )
+    print_text_table(ANNOTATOR_LIST_TITLES, rows, right_columns={1, 2, 3, 4, 5})
 
 
 def annotator_list_cells(line: AnnotatorLine) -> list[str]:

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.links import link_base
-from app.annotation.platforms.registry import platform_links, public_link
+from app.annotation.platforms.registry import link_base, platform_links, public_link
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import experiment_arms, hints, lifecycle, summaries
 from app.campaigns.launch import describe_own_priors
@@ -33,7 +32,7 @@ from app.cli.run_command import (
     write_chunks,
 )
 from app.cli.settings_options import READABLE_FILE, add_settings_options, merge_settings_sources, parse_setting_options
-from app.cli.text_table import format_text_table, terminal_width, wrap_text
+from app.cli.text_table import print_text_table, terminal_width, wrap_text
 from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import
 from app.imports.answer_options import AnswerFileOptions
@@ -176,7 +175,7 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
             [row.slug, row.status, f"{row.item_count:,}", f"{row.judgments_taken:,}", f"{row.judgments_wanted:,}"]
             for row in rows
         ]
-        click.echo("\n".join(format_text_table(titles, cells, right_columns={2, 3, 4}, width=terminal_width())))
+        print_text_table(titles, cells, right_columns={2, 3, 4})
     elif archived:
         click.echo("No campaign is archived.")
     else:

@@ -10,8 +10,7 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
-from app.annotation.platforms.registry import public_link
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, public_link
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
 from app.database.bulk import open_snapshot
 from app.errors import Conflict

@@ -12,7 +12,7 @@ from app.cli.run_command import (
     print_json,
     run_in_transaction,
 )
-from app.cli.text_table import format_text_table, terminal_width
+from app.cli.text_table import print_text_table
 from app.errors import NotFound, shorten_echo
 from app.record.campaign import load_campaign_by_slug
 
@@ -38,9 +38,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
     if as_json:
         print_json([{"name": name, "role": role} for name, role in names_and_roles])
     elif names_and_roles:
-        click.echo(
-            "\n".join(format_text_table(["Name", "Role"], names_and_roles, right_columns=(), width=terminal_width()))
-        )
+        print_text_table(["Name", "Role"], names_and_roles, right_columns=())
     else:
         click.echo("Nobody yet.")
 

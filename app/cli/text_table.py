@@ -4,6 +4,8 @@ import shutil
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import click
+
 COLUMN_GAP = "  "
 NO_BREAK_SPACE = "\u00a0"  # a space at which no line ends
 MIN_TABLE_CHARACTERS = 24  # below it a table would be one word a line
@@ -44,6 +46,11 @@ def format_text_table(
             yield format_text_row(line, [widths[k] for k in columns], [k in right_columns for k in columns]).replace(
                 NO_BREAK_SPACE, " "
             )
+
+
+def print_text_table(titles: Sequence[str], rows: TextRows, *, right_columns: Collection[int]) -> None:
+    """Print a table of `format_text_table` as wide as the terminal."""
+    click.echo("\n".join(format_text_table(titles, rows, right_columns=right_columns, width=terminal_width())))
 
 
 def format_text_row(cells: Sequence[str], widths: Sequence[int], is_right: Sequence[bool]) -> str:

@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH
-from app.annotation.platforms.links import EXPERIMENT_PATH_PREFIX
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, PLATFORMS
 from app.errors import NotFound
 from app.experiments.arm_assignment import choose_arm, load_arms_by_link
 from app.http.dependencies import ServingConnection

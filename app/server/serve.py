@@ -18,8 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.login import create_one_time_login, one_time_login_path
 from app.accounts.secrets import load_or_create_installation_key
-from app.annotation.platforms.links import link_base
-from app.annotation.platforms.registry import public_link
+from app.annotation.platforms.registry import link_base, public_link
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server, reset_restored_transaction_ids
 from app.database.session import create_engine

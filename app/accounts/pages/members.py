@@ -1,6 +1,7 @@
 """Researchers' page about the sharing of a campaign: members, invitations, read-only links."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Form, Request, Response
@@ -11,7 +12,6 @@ from app.accounts.guards import Researcher, researcher_router
 from app.accounts.pages.account import confirm_current_password, require_password
 from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
-from app.designs.campaign import Campaign
 from app.errors import Refusal
 from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
@@ -78,28 +78,22 @@ async def submit_new_member(
     name: MemberFormText = "",
     role: MemberFormText = VIEWER,
 ) -> Response:
-    async def act(connection: Transaction, campaign: Campaign) -> None:
-        await members.add_member(connection, campaign, name, role, now=now)
-
-    return await run_member_action(request, database, slug, act, "member-added", form="add")
+    add = partial(members.add_member, name=name, role=role, now=now)
+    return await run_member_action(request, database, slug, add, "member-added", form="add")
 
 
 @router.post("/members/{user_id}/role", dependencies=[require_password("change the role of a member")])
 async def submit_member_role(
     request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
 ) -> Response:
-    async def act(connection: Transaction, campaign: Campaign) -> None:
-        await members.set_member_role(connection, campaign, user_id, role)
-
-    return await run_member_action(request, database, slug, act, "role")
+    change_role = partial(members.set_member_role, user_id=user_id, role=role)
+    return await run_member_action(request, database, slug, change_role, "role")
 
 
 @router.post("/members/{user_id}/remove", dependencies=[require_password("remove a member")])
 async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
-    async def act(connection: Transaction, campaign: Campaign) -> None:
-        await members.remove_member(connection, campaign, user_id)
-
-    return await run_member_action(request, database, slug, act, "member-removed")
+    remove = partial(members.remove_member, user_id=user_id)
+    return await run_member_action(request, database, slug, remove, "member-removed")
 
 
 @router.post("/invitations")

@@ -7,6 +7,9 @@ from app.annotation.platforms.mturk import platform as mturk
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ResultFileFormat
 
+# Before the path of a campaign; the key is then that of an experiment, which redirects each visitor to a random arm.
+EXPERIMENT_PATH_PREFIX = "/experiment"
+
 PLATFORMS: dict[str, Platform] = {
     platform.name: platform
     for platform in (
@@ -36,6 +39,13 @@ def platform_links(base_url: str, link_key: str) -> dict[str, str]:
         for platform in platforms_with_pages()
         if not platform.has_personal_links
     }
+
+
+def link_base(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
+    """Return the base address and the key for the links of a campaign; for an arm of an experiment, those of the
+    experiment. `experiment_key` is None if the campaign is no arm.
+    """
+    return (base_url, link_key) if experiment_key is None else (base_url + EXPERIMENT_PATH_PREFIX, experiment_key)
 
 
 def public_link(base_url: str, link_key: str) -> str:

@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.platforms.links import link_base
-from app.annotation.platforms.registry import platform_links
+from app.annotation.platforms.registry import link_base, platform_links
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_questions

@@ -17,7 +17,7 @@ class FailedChecksRule(QualityRule):
     """Finds annotators who fail more checks of one kind than a careful person does."""
 
     reads_values: ClassVar[bool] = False
-    check_noun: ClassVar[Literal["gold item", "attention item"]]
+    failure_unit: ClassVar[Literal["failed gold item", "failed attention item"]]
 
     careful_percent: Percent
 
@@ -29,7 +29,7 @@ class FailedChecksRule(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of failed checks that suffices if none was met."""
         count = min_consecutive_events(self.careful_percent / 100, false_alarm_rate)
-        return RuleRequirement(count, f"failed {self.check_noun}")
+        return RuleRequirement(count, self.failure_unit)
 
     @override
     def evaluate(
@@ -40,7 +40,10 @@ class FailedChecksRule(QualityRule):
         failures, shown = int((~met_flags).sum()), len(met_flags)
         if not is_share_exceeded(failures, shown, self.careful_percent / 100, false_alarm_rate):
             return None
-        return RuleFinding({"failed": failures, "shown": shown}, f"Failed {failures} of {shown} {self.check_noun}s.")
+        return RuleFinding(
+            {"failed": failures, "shown": shown},
+            f"Failed {failures} of {shown} {self.failure_unit.removeprefix('failed ')}s.",
+        )
 
 
 class FailedGoldRule(FailedChecksRule):
@@ -52,7 +55,7 @@ class FailedGoldRule(FailedChecksRule):
         "Finds people who miss known answers. Gold items that most people fail are ignored, since they are probably "
         "wrong. The rule cannot distinguish carelessness from a different view of these items."
     )
-    check_noun = "gold item"
+    failure_unit = "failed gold item"
 
     careful_percent: Percent = Field(
         default=20,
@@ -74,7 +77,7 @@ class FailedAttentionRule(FailedChecksRule):
         "Finds people who do not read items, because they do not follow an item’s instruction. It misses people who "
         "read these items and answer the others at random."
     )
-    check_noun = "attention item"
+    failure_unit = "failed attention item"
 
     careful_percent: Percent = Field(
         default=5,
