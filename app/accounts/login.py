@@ -34,12 +34,8 @@ class LoginSession:
     """A researcher who is logged in, with the CSRF token of their forms.
 
     Attributes:
-        access: Access of the request.
-        name: Login name.
-        has_password: Whether the account has a password.
         must_confirm: Whether inviting people or setting a password needs the current password. It does not if there is
             none, or shortly after a login by link, since the researcher may have forgotten it.
-        csrf: CSRF token of the session.
         digest: Digest of the session's secret.
 
     """

@@ -46,7 +46,6 @@ class AgreementMeasure:
     Attributes:
         name: For programs.
         group: Heading of the group of measures. Measures of labels take classes, or scores cut into classes.
-        title: For people.
         estimate: Function that fits the coefficient.
         needs_choice_count: Chance agreement depends on how many labels there were to choose from.
         costs_per_pair: Time grows with the pairs of judgments of one item; otherwise with the judgments.

@@ -20,7 +20,6 @@ class ScoreMethod:
     """A method that scores items.
 
     Attributes:
-        title: For people.
         assumes: What the method takes for granted, in one sentence.
         unit: Unit of the scores, in words.
         fit: Returns the scores. Raises `Inestimable` if no item has a score.
@@ -91,7 +90,6 @@ class MethodExport:
 
     Attributes:
         name: Name of the export.
-        title: For people.
         contents: Contents in a sentence.
         fit: Function that returns the rows; None for the rows of the table.
         can_cut_scores: Whether it contains labels into which scores are cut if annotators choose none.
@@ -115,7 +113,6 @@ class TableMethod:
 
     Attributes:
         section: Part of the page to which the table belongs.
-        title: For people.
         explanation: What the table shows and what it cannot show, in sentences.
         fit: Returns the table. Raises `Inestimable` if no row can be estimated.
         reads: Kinds of answers that the table takes; one is enough. Its notes say how it reads other kinds.

@@ -22,10 +22,7 @@ class PagePart:
     """A part of the analysis page.
 
     Attributes:
-        title: Heading of the part.
         address_fields: Fields of the address that the part depends on, besides those of a single table.
-        template: Template of the part.
-        load_context: Returns the context of the template.
         estimated_rows: Returns about how many rows its tables will have; the page reserves space for them.
         load_picture: Returns a picture that belongs to no table.
 

@@ -174,12 +174,10 @@ class Scores:
     """A score for each of N items, (N,) each; NaN if it could not be estimated, and `notes` say why.
 
     Attributes:
-        values: The scores.
         has_judgments: Items with a judgment.
         low: Lower end of the 95 % interval, or None if the method has none.
         high: Its upper end.
         standard_error: Standard errors, or None if the method has none.
-        notes: Notes on the scores.
 
     """
 

@@ -42,7 +42,6 @@ class DotPlot:
     Attributes:
         name: Name of the column.
         axis: Axis of rows that have no other.
-        has_intervals: Whether intervals are drawn.
         axes_by_measure: Other axes by the name of the measure; None for rows that are not drawn.
 
     """
@@ -69,11 +68,9 @@ class FormattedRow:
     """A row as the page shows it.
 
     Attributes:
-        cells: Cells as text.
         sentence: Explanation of the row.
         item: Id of the item, if the row is one.
         missing: Whether the row should have a figure and has none.
-        axis: Axis of the drawing.
         at: Position of the figure.
         ends: Positions of the ends of its interval.
         between: The interval as text.

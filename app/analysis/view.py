@@ -34,7 +34,6 @@ class AnalysisView(AddressQuery):
         sort: Column to sort by.
         order: Direction of the order.
         page: Number of the page.
-        search: Words to search for.
 
     """
 

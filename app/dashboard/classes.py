@@ -23,7 +23,6 @@ class LabelCount:
     """How often annotators gave a label to an item.
 
     Attributes:
-        label: The label.
         times: How often it was given.
         share: Share of all judgments of the item, 0 to 1.
         expected: Share that the posterior expects, 0 to 1; None where the law counts no classes.

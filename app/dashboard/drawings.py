@@ -33,7 +33,6 @@ class ForestRow:
         name: Name of the item.
         y: Height of the row.
         low: Lower end of the posterior's 95 % interval.
-        score: The score.
         high: Upper end of the posterior's interval.
         calibrated: Ends of the calibrated interval, if there is one.
 
@@ -61,11 +60,7 @@ class Drawing:
     """A chart with its axes, its ticks, and the bars, curves or marks in it.
 
     Attributes:
-        title: Title of the chart.
-        x_title: Title of the x axis.
         x_ticks: Ticks of the x axis, at their places with their words.
-        y_title: Title of the y axis.
-        y_ticks: Ticks of the y axis.
         bars: (x, y, width, height) of each bar.
         curve: Points of the main curve.
         marks: Rows of a forest plot, or the mark in a density.

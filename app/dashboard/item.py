@@ -54,7 +54,6 @@ class PosteriorCurve:
 
     Attributes:
         judgments: Number of judgments.
-        score: The score.
         low: Lower end of the 95 % interval.
         high: Upper end of the 95 % interval.
         density: Density along the places of `ItemPage.x`.
@@ -118,7 +117,6 @@ class ItemPage:
     Attributes:
         row: Texts, state and number of judgments.
         x: Places at which densities are drawn, in the unit of scores.
-        now: Posterior now.
         earlier: Posteriors after the first judgments.
         answers: Answers, newest first.
         calibrated: Mean of the answers and ends of its calibrated interval, in the unit of means; None if there is

@@ -22,7 +22,6 @@ class UnjudgedItem:
 
     Attributes:
         external_id: Id that the researcher gave it.
-        shown: Its text.
         people: Number of annotators who could not judge it.
         reasons: How many gave each reason.
         gone: True if it left the pool, so no HIT asks about it.

@@ -208,7 +208,6 @@ class StatementTable:
     """Table of the rows of a statement, with the columns that the statement names.
 
     Attributes:
-        statement: The statement.
         format_cell: Function from a stored cell to that of the table, by column; other cells are not changed.
 
     """

@@ -96,10 +96,8 @@ class RenderedItems:
 
     Attributes:
         items: Each item as text or Markup.
-        texts: The uploaded text of each item.
         is_rich: Whether the items are more than text.
         shared_context: The context of all items together.
-        own_context: The context of each item.
         is_always_wide: Whether the items need more room than words.
         loads_media: Whether each item, or its context, loads a file, so that loading can fail.
         skipped_differences: Whether differences are not marked because the texts are too long to be compared.

@@ -36,7 +36,6 @@ class AskedCampaign:
 
     Attributes:
         design_name: The name of its way of asking, a key of `DESIGNS`.
-        design_settings: The settings of that design.
         criteria_settings: The settings of its criteria; empty for a campaign with one question.
         seed: The seed of the order in which an annotator is asked by the criteria.
         cannot_be_judged: Whether annotators may say that they cannot judge an item.

@@ -70,15 +70,12 @@ class Design(InputModel, ABC):
 
     Attributes:
         name: The key in `DESIGNS`, stored with a campaign.
-        title: The title for people.
         summary: What annotators do, in a line for researchers, shown with `templates/designs/NAME_picture.svg`.
         example: A question that it can ask.
         value_kind: The kind of an item's value: points 0 to 100, a positive ratio, a class, an ordered class, or a
             place.
         equal_means: The meaning of equal values of two items for their order: a tie, or nothing.
         items_per_hit: The possible numbers of items.
-        default_items: The default number of items.
-        default_law: The default update law.
         default_method: The default method of analysis, by name; empty where no method is closer to the design.
         fewest_items: The fewest items of an informative answer; fewer are never asked.
         noun: The annotators' word for the value of an item.

@@ -26,9 +26,7 @@ class Unit:
 
     Attributes:
         title: The title of a column.
-        axis_title: The title of an axis.
         sign: The text after a number.
-        density_axis_title: The title of the axis of a density.
         mean_column: The name of means in files.
         typical_interval_text: The explanation of a typical interval, in sentences.
         scale_text: The explanation of the scale, where the axis does not suffice.

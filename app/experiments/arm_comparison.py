@@ -59,7 +59,6 @@ class AnsweredArm:
 
     Attributes:
         name: Name of the arm.
-        campaign: Its campaign.
         answered: How many people answered, and when.
         record: Their HITs.
         names: Names of the items, (N,).
@@ -84,7 +83,6 @@ class AnsweredExperiment:
 
     Attributes:
         name: Name of the experiment.
-        arms: Its arms.
         in_several: Number of people who answered in more than one arm.
 
     """

@@ -21,9 +21,7 @@ class ArmRecord:
     """HITs of an arm in the order of their answers.
 
     Attributes:
-        law: Law of the campaign.
         initial_beliefs: Its beliefs before the first HIT.
-        hits: The HITs.
         truth: True values, (N,).
 
     """

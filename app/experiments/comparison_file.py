@@ -28,7 +28,6 @@ class ComparisonFile:
 
     Attributes:
         names: Names of the systems.
-        pairs: The comparisons.
         baseline: Number of the baseline.
         max_judgments: Most comparisons that a run draws.
 

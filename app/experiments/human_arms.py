@@ -65,7 +65,6 @@ class CreatedExperiment:
 
     Attributes:
         name: Name for commands.
-        link_key: Key of its link.
         campaigns: Campaigns by arm.
 
     """

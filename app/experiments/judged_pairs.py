@@ -48,7 +48,6 @@ class ScoringMethod(NamedTuple):
     """A method that scores systems.
 
     Attributes:
-        title: Title in reports.
         fit: Computes scores from comparisons, a baseline and the number of systems.
         uses_baseline_only: True if the method gets only comparisons with the baseline.
 

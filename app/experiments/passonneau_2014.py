@@ -61,8 +61,6 @@ class SenseWord:
     """A word of I sentences and K senses, with two fits of Dawid-Skene.
 
     Attributes:
-        name: The word.
-        labels: Its labels.
         votes: Votes for each sense, (I, K).
         fit_from_accuracy: Fit that starts from annotators who are right seven times out of ten.
         fit_from_votes: Fit that starts from the shares of votes.

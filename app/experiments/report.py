@@ -57,7 +57,6 @@ class PaperGain:
 
     Attributes:
         needed: Judgments by EASL that are as good as those by direct assessment, by the number of the latter.
-        section: Sections of the paper.
 
     """
 

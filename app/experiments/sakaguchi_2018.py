@@ -38,9 +38,6 @@ class ScaleMaterial:
 
     Attributes:
         name: Name of the files.
-        title: Title of the report.
-        description: Description of the items.
-        item_noun: Noun for an item.
         names: Names of the items, (N,).
         truth: True values, (N,), from 0 to 1.
         paper_comparisons: Figure of the paper, its finding, a key of `RESULT_TEXTS`, and why the result here differs.

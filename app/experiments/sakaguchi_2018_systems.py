@@ -85,7 +85,6 @@ class SystemsExperiment:
         name: Name of the file with its results.
         quality: Quality of outputs, (S, K) for S segments and K systems, 0 to 1.
         population: Distribution of annotators' habits.
-        seed: Seed of the runs.
 
     """
 

@@ -28,7 +28,6 @@ class Arm:
 
     Attributes:
         name: Name of the arm.
-        title: Title in reports.
         rule: A key of `SELECTION_RULES`, or `EVEN_ORDER`.
         law: A key of `ONLINE_LAWS`.
 
@@ -70,7 +69,6 @@ class ScaleExperiment:
         truth: True values, (N,), 0 to 1.
         population: Distribution of annotators' habits.
         context: Relative fall of annotators' noise where the HIT shows another item of the same value.
-        seed: Seed of the runs.
         arms: Names of the participating arms.
 
     """

@@ -23,10 +23,8 @@ class ExportFile:
     """A file to send, piece by piece.
 
     Attributes:
-        slug: The campaign.
         name: Name of the export.
         extension: `csv`, `jsonl` or `json`.
-        chunks: Pieces of the text.
         criterion: The criterion of the export, empty if it covers all of them.
 
     """
@@ -47,13 +45,8 @@ class ExportRequest:
     """Request for an export.
 
     Attributes:
-        engine: The database.
-        campaign: The campaign.
         criterion: Name of the chosen criterion; the first if empty.
-        chosen: That criterion.
-        format: Format of the file.
         spreadsheet: Whether to guard cells that spreadsheet programs would change.
-        fits: Cache for exports that need a fit.
         options: Options of exports that need a fit.
 
     """

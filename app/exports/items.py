@@ -87,7 +87,6 @@ class ItemRowFormatter:
     """Rows of the export of items by one criterion.
 
     Attributes:
-        criterion: The criterion.
         intervals: Calibrated intervals of all items.
         unjudged_cells: Function from `load_unjudged_cells`, or None.
         uploaded_columns: Names of the uploaded columns.

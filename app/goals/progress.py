@@ -35,7 +35,6 @@ class Progress:
     Attributes:
         goal_text: The goal in words.
         value: A probability, a share of items, or a correlation, 0 to 1.
-        target: The value to reach.
         measured_by: Source of the estimates, see `GoalEstimates`.
         settled_items: Numbers of the items to release.
 

@@ -31,7 +31,6 @@ class Section:
 
     Attributes:
         anchor: The id of the heading.
-        heading: The heading as text.
         level: 1 for the title of the page.
         markdown: The text below the heading.
 

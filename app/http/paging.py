@@ -21,7 +21,6 @@ class Page(Generic[T]):
         number: Number of the page, from 1.
         size: Most rows of a page.
         total: Rows on all pages.
-        rows: The rows of this page.
 
     """
 

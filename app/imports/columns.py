@@ -54,7 +54,6 @@ class ColumnMeaning(NamedTuple):
 
     Attributes:
         name: Its name when it is declined or asked for; empty if the campaign's settings decide.
-        columns: The names of the columns.
         description: What they are used for; continues a sentence that begins with the names.
         is_used: Whether they are used for that now.
 

@@ -35,7 +35,6 @@ class ImportedHit:
     """A HIT that was answered elsewhere, with the numbers of its items in this campaign.
 
     Attributes:
-        shown_items: All items of the HIT.
         item_scores: Score of each item by the first criterion. For an item marked N/A, NaN if the campaign lets
             annotators say that an item cannot be judged, else None.
         is_anonymous: The file names no annotator.

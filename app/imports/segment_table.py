@@ -44,7 +44,6 @@ class SegmentsPage:
     Attributes:
         criterion: The criterion by which the outputs were judged.
         systems: Names of the systems, in the order of the cells.
-        page: The page of segments.
         chosen: The segment that is shown with its outputs.
         outputs: Its outputs by system number, as annotators see them.
         above: Source and reference above the outputs, as annotators see them.

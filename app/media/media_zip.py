@@ -35,7 +35,6 @@ class MediaZip(NamedTuple):
     """A zip of media.
 
     Attributes:
-        file: The open zip.
         max_file_mb: Limit of each file in it, in MB.
         max_mb: Limit of all files of a campaign, in MB.
         folder: The folder that holds the files, with a slash at its end; None if the zip holds nothing else.

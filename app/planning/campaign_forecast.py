@@ -23,15 +23,11 @@ class CampaignForecast:
 
     Attributes:
         goal: The goal in words.
-        item_count: Number of items.
         simulated_items: Number of items simulated.
         judgments: Judgments so far.
         judgments_wanted: Judgments in all at which the campaign ends.
         judgments_per_item: Judgments of each item at which it ends.
-        judgments_per_hit: New judgments of a HIT.
         minutes_per_hit: Minutes that a HIT takes, if known.
-        pay_per_hit: Pay for a HIT, if known.
-        currency: Currency of the pay.
         hits_per_hour: HITs answered per hour now; None if no annotator answers now.
         concurrent_annotators: Annotators at a time, for a campaign that no annotator answers yet.
         made_at: When the forecast was made.

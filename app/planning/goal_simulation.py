@@ -116,7 +116,6 @@ class ForecastStart:
     Attributes:
         campaign: Settings of the campaign.
         evidence: Its judgments.
-        beliefs: Beliefs of the law.
         annotator_source: Source of the annotators of each run.
         participation: Who the annotators are; those who have answered come first.
         seen_items: Items that each of these has seen, by place.

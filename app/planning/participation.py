@@ -24,7 +24,6 @@ class Participation:
     """Annotators who may answer.
 
     Attributes:
-        annotator_count: Number of annotators.
         known_annotators: Numbers of those who have answered before, (J,); they come first.
         hits_left: How many HITs each may still answer, (annotator_count,); None without a limit.
 

@@ -188,7 +188,6 @@ class AnswerLine:
     Attributes:
         seconds: Time from getting the HIT to the first answer; None if unknown.
         judged: Pairs of an item's id and the answer about it, as presented.
-        counts: Whether the answer counts.
         excluded: Why and by whom this answer alone was excluded.
         withdrawn: Whether the annotator took the answer back.
 

@@ -56,7 +56,6 @@ class Feedback(NamedTuple):
     """Expectation for one item, or for the order of all items with a place, and whether the answer meets it.
 
     Attributes:
-        kind: Kind of expectation.
         position: Position of the item, 0 for the first as presented; for an order, of the first item with a place.
         met: Whether the answer meets the expectation.
         unjudged: Whether the annotator could not judge the item.

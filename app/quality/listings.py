@@ -41,7 +41,6 @@ class CheckLine:
     """A check as researchers see it.
 
     Attributes:
-        expected: The expected answer as text.
         answers: Number of answers.
         failed: Number of failed answers.
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.

@@ -48,7 +48,6 @@ class QualityRule(InputModel, ABC):
 
     Attributes:
         name: Key in `QUALITY_RULES`, stored with findings.
-        title: Title for people.
         explanation: What the rule can tell and what it cannot, for people.
         reads_values: Whether the rule reads the values of answers, and so looks at each criterion of a campaign
             separately.

@@ -36,7 +36,6 @@ class AnnotatorWorkload:
 
     Attributes:
         max_hits: HITs of one person.
-        judgments_per_hit: Judgments of a HIT.
         max_checks: HITs with a check of each kind that one person can meet; empty while unknown.
         checks_percent: Share of HITs that show a check, in percent.
 

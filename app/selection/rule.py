@@ -195,7 +195,6 @@ class Rule(Protocol):
 
     Attributes:
         name: The key in the registry, stored with a campaign.
-        title: The title for people.
         reads_labels: Whether it reads the counts of each item's labels. Only laws that count classes keep them, and
             only
         for one HIT at a time: such a rule's `make_index` also takes `states`, (N, K), and its index `update_labels`.

@@ -22,13 +22,10 @@ class SimulatedCampaign:
     Attributes:
         rule: Rule that selects items.
         law: Law that learns.
-        asking: Settings of the selection.
-        parameters: Parameters of the law.
         item_count: N.
         rng: Source of randomness.
         initial_state: Beliefs at first, and the number of judgments in them, (N,); None before the first judgment.
         repeats_items: True if an annotator may see an item again.
-        beliefs: Beliefs of the law.
         index: Index of the rule.
         hits: HITs answered since.
         seen: Items that each annotator has seen.

@@ -45,7 +45,6 @@ class UploadedTable:
     Attributes:
         format: csv, tsv or jsonl.
         columns: All columns; from JSON, those of any row.
-        row_count: Number of rows.
         line_count: Number of lines of the file, including blank ones.
         notes: Sentences about how the file was read, if an uploader may have expected something else.
         quotes: `cells` or `text`, as in `ReadOptions`, if a CSV or TSV file has quotation marks.

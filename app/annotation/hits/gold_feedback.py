@@ -34,7 +34,6 @@ class GoldFeedback(NamedTuple):
     """Gold items of an answered HIT, with the annotator's answers and the expected ones.
 
     Attributes:
-        items: The gold items, rendered.
         answer_texts: The annotator's value of each item, in words; None if it could not be judged.
         feedback: The expected answer of each item, or of their order.
         answered_order: Positions of the items in the annotator's order, if an order was expected.

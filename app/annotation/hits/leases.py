@@ -49,7 +49,6 @@ class HitOnPage:
     """A HIT as an annotator sees it.
 
     Attributes:
-        id: Id of the HIT.
         items: Numbers of items and checks, in presentation order.
         ids: The researcher's ids, in the same order.
         texts: Texts, in the same order.

@@ -24,7 +24,6 @@ class EntryQuestion(NamedTuple):
 
     Attributes:
         name: Name in files and exports.
-        question: Text of the question.
         choices: Possible answers; empty for free text.
         optional: True if the answer may be empty.
 

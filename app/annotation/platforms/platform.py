@@ -120,7 +120,6 @@ class Platform:
 
     Attributes:
         name: Key in `PLATFORMS`, first part of its addresses, and stored with annotators.
-        title: Name for people.
         read_arrival: Return the annotator that query parameters identify; None for a preview or a new visitor. Raises
             `Invalid` for unusable ids.
         build_completion: Return the way back, from the arrival's details, the campaign's settings and the outcome.
@@ -134,7 +133,6 @@ class Platform:
         frame_origins: Origins of the platform that may show the page in a frame.
         form_origins: Return the origins that the form of a `Completion` may be posted to.
         link_parameters: Query that a researcher appends to the link, with placeholders for the platform.
-        result_files: Format of its result files, if it has any.
         shares_assignment_ids: True if several annotators in these files can share an assignment id, so that only both
             ids together identify an answer.
 
