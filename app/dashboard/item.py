@@ -220,13 +220,7 @@ async def load_item_remarks(connection: AsyncConnection, campaign: Campaign, ext
 
 
 def curves_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
-    """Return an item's posterior by each criterion, without its density.
-
-    Args:
-        campaign: The campaign.
-        rows: Posteriors of the item, one for each criterion, in their order.
-
-    """
+    """Return an item's posterior by each criterion, without its density."""
     family, empty_grid = campaign.law.family, np.zeros(0)
     return {
         criterion.name: posterior_curve(family, row.judgments, row.state, empty_grid, criterion.design.classes)

@@ -107,15 +107,7 @@ class ScaleExperiment:
 def simulate_arm_rounds(
     arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
 ) -> Iterator[SimulatedCampaign]:
-    """Yield a campaign at its start, and after each round of one judgment per item on average.
-
-    Args:
-        arm: The arm.
-        people: The annotators.
-        truth: True values, (N,).
-        seed: Seed of the campaign.
-
-    """
+    """Yield a campaign at its start, and after each round of one judgment per item on average."""
     size, rule = len(truth), SELECTION_RULES["easl" if arm.rule == EVEN_ORDER else arm.rule]
     settings = SelectionSettings(
         judgments_per_item=10**6,
@@ -144,14 +136,7 @@ def count_best_items_of(size: int) -> int:
 
 
 def measure_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
-    """Return the figures after each round, without the start.
-
-    Args:
-        arm: Name of the arm.
-        campaigns: The campaign at its start and after each round.
-        truth: True values, (N,).
-
-    """
+    """Return the figures after each round, without the start."""
     next(campaigns)
     scores = [campaign.score for campaign in campaigns]
     figures = {name: [figure(score, truth) for score in scores] for name, figure in ARM_FIGURES.items()}

@@ -168,12 +168,6 @@ def restrict_to_goal_items(
     """Return settings, evidence and numbers of the items that count for the goal.
 
     Raises `Conflict` (`no_items`) where none is left.
-
-    Args:
-        campaign: The campaign.
-        evidence: Its judgments.
-        gone_items: Numbers of the items that left the pool.
-
     """
     settings = campaign
     in_pool = np.ones(len(evidence.tally.total), bool)

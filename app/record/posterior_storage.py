@@ -71,15 +71,7 @@ UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
 def posterior_update_parameters(
     law: Law, numbers: Sequence[int], state: Columns, added_judgments: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the parameters of `UPDATE_POSTERIORS`.
-
-    Args:
-        law: The campaign's update law.
-        numbers: Numbers of the items.
-        state: New states of these items, as columns.
-        added_judgments: New judgments of each item.
-
-    """
+    """Return the parameters of `UPDATE_POSTERIORS`."""
     score, variance = law.family.scores_and_variances(*state) if numbers else ([], [])
     rows = zip(*state, strict=True)
     return {

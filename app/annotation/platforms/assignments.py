@@ -169,11 +169,6 @@ async def refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaita
     So a valid token needs no extra statement: for an old token, the statements of the reply find nothing
     (`ARRIVED_THEN`).
 
-    Args:
-        connection: Connection of the request.
-        token: The token.
-        reply: Reply to the request with this token.
-
     Raises:
         Gone: `token_expired`, instead of any refusal, if the token is old.
 

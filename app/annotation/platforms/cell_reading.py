@@ -181,10 +181,6 @@ CellKind: TypeAlias = Literal["number", "time"]
 def detect_cell_formats(cells: Iterable[tuple[int, CellKind, str]], options: ReadingOptions) -> CellFormats:
     """Return the notation of numbers and dates in a whole file, from the options or the cells.
 
-    Args:
-        cells: Cells with numbers or times, each with its line.
-        options: The uploader's choices.
-
     Raises:
         Invalid: `decimal_unclear` or `date_order_unclear`: all cells are ambiguous, or they contradict each other.
 

@@ -58,16 +58,7 @@ def charge_statement(shares_sql: str) -> TextClause:
 async def charge_allowances(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
 ) -> None:
-    """Charge all counts of a `charge_statement`, or none. Raises `AllowanceExhausted`.
-
-    Args:
-        connection: Connection of the request, in no transaction.
-        statement: The statement.
-        parameters: Its parameters, but for the times.
-        count: Number of counts.
-        now: The present time.
-
-    """
+    """Charge all counts of a `charge_statement`, or none, in a transaction of its own. Raises `AllowanceExhausted`."""
     async with connection.transaction():
         times = {"now": now, "full": now + ALLOWANCE_WINDOW}
         rows = await fetch_rows(connection, statement, {**parameters, **times}, ChargedKey)
