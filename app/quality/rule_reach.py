@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from scipy.stats import binom
+from scipy.special import bdtrc
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -189,7 +189,8 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
         return ""
     check_total = sum(workload.max_checks.values())
     check_share = workload.checks_percent / 100 * (available / check_total if available and check_total else 1)
-    if binom.sf(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
+    is_possible = requirement.count <= workload.max_hits
+    if is_possible and bdtrc(requirement.count - 1, workload.max_hits, check_share) >= MIN_REACH_PROBABILITY:
         return ""
     expected = max(1, round(workload.max_hits * check_share))
     meets = pluralize(expected, f"{kind} item")

@@ -7,7 +7,7 @@ bootstrap lies almost wholly below the figure (`python -m benchmarks.bands_of_pe
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from app.inference.ground.arrays import Array, Mask, validate_interval_level
 
@@ -40,7 +40,7 @@ def band_half_width(standard_error: Array, people_count: npt.ArrayLike, level: f
     level outside (0, 1).
     """
     freedom = np.maximum(np.asarray(people_count) - 1, 1)
-    half_width: Array = t.ppf((1.0 + validate_interval_level(level)) / 2.0, freedom) * standard_error
+    half_width: Array = stdtrit(freedom, (1.0 + validate_interval_level(level)) / 2.0) * standard_error
     return half_width
 
 
