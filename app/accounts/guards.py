@@ -205,7 +205,7 @@ def safe_next_path(target: str) -> str:
     return target if path == RESEARCHER_HOME or path.startswith(RESEARCHER_HOME + "/") else RESEARCHER_HOME
 
 
-def refuse_cross_site_request(request: Request) -> None:
+def refuse_cross_site_login(request: Request) -> None:
     """Raise `Forbidden` (`cross_site`) for a login from another site's page. Browsers say where a request comes from;
     programs do not.
 

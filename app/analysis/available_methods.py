@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.answer_kinds import reading_notes, refuse_unreadable_answers
 from app.analysis.load_answers import has_item_with_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
-from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables, tables_by_section
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, list_table_exports, tables_by_section
 from app.analysis.result_types import Answers, Options, ResultTable, Scores
 from app.annotation.onboarding.entry_questions import questions_with_choices
 from app.designs.campaign import Campaign
@@ -44,7 +44,7 @@ class AvailableMethods:
     @property
     def exports(self) -> list[MethodExport]:
         """The downloads that need a fit."""
-        return [*([ALL_SCORES_EXPORT] if self.scores else []), *(one for _, one in exports_of_tables(self.tables))]
+        return [*([ALL_SCORES_EXPORT] if self.scores else []), *(one for _, one in list_table_exports(self.tables))]
 
     def visible_methods(self, *, can_see_annotators: bool) -> "AvailableMethods":
         """Return the methods for a reader who may, or may not, see single annotators."""

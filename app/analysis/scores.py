@@ -230,7 +230,7 @@ def law_for_answers(law_name: str, answers: Answers) -> Law:
     """Return the law of this name, for the classes of these answers if they have any."""
     law = ONLINE_LAWS[law_name]
     return (
-        law.for_class_count(len(answers.classes))
+        law.with_class_count(len(answers.classes))
         if can_law_read(law.reads, answers.value_kind, len(answers.classes))
         else law
     )

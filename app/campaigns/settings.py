@@ -378,7 +378,7 @@ class CampaignSettings(
 
     @model_validator(mode="after")
     def validate_prior(self) -> Self:
-        family = ONLINE_LAWS[self.update_law].for_class_count(len(self.made_design.classes)).family
+        family = ONLINE_LAWS[self.update_law].with_class_count(len(self.made_design.classes)).family
         if self.prior is None:
             return self
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):

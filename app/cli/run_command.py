@@ -67,7 +67,7 @@ def run_in_transaction(work: TransactionWork[T]) -> T:
     async def run(engine: AsyncEngine) -> T:
         async with engine.connect() as connection:
             result = await work(connection)
-            await wait_despite_cancellation(connection.commit())
+            await wait_ignoring_cancellation(connection.commit())
             return result
 
     try:
@@ -76,7 +76,7 @@ def run_in_transaction(work: TransactionWork[T]) -> T:
         raise KeyboardInterrupt(f"{STOPPED_TEXT} Nothing was changed.") from None
 
 
-async def wait_despite_cancellation(work: Awaitable[None]) -> None:
+async def wait_ignoring_cancellation(work: Awaitable[None]) -> None:
     """Wait for `work`, even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     try:

@@ -288,11 +288,11 @@ def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
     return snapshot.precision.intervals.select_items(sampled_items).compare_intervals(low, high)
 
 
-def interval_coverage_text(share: float, width_factor: float) -> str:
-    if not np.isfinite(share):
+def interval_coverage_text(covered_share: float, width_ratio: float) -> str:
+    if not np.isfinite(covered_share):
         return ""
-    width = f"{width_factor:.1f} times as wide" if f"{width_factor:.1f}" != "1.0" else "about as wide"
-    return f"The posterior intervals are {width}, and about {100 * share:.0f} % of them contain that mean."
+    width = f"{width_ratio:.1f} times as wide" if f"{width_ratio:.1f}" != "1.0" else "about as wide"
+    return f"The posterior intervals are {width}, and about {100 * covered_share:.0f} % of them contain that mean."
 
 
 def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:

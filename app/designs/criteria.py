@@ -158,7 +158,7 @@ class Criterion(Generic[C_co]):
     def law(self: "Criterion[LearningCampaign]") -> Law:
         """Return the campaign's update law, set up for the classes of the criterion's design if it has any."""
         law = ONLINE_LAWS[self.campaign.update_law]
-        return law.for_class_count(len(self.design.classes)) if law.reads in CLASS_KINDS else law
+        return law.with_class_count(len(self.design.classes)) if law.reads in CLASS_KINDS else law
 
     @property
     def law_parameters(self: "Criterion[LearningCampaign]") -> LawParameters:

@@ -82,21 +82,21 @@ def require_one_line(text: str) -> str:
 OneLine = AfterValidator(require_one_line)
 
 
-def whole_number_only(value: object) -> object:
+def refuse_truth_value_as_int(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value
 
 
-def number_only(value: object) -> object:
+def refuse_truth_value_as_float(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
     return value
 
 
-REFUSE_TRUTH_VALUE = {"int": whole_number_only, "float": number_only}
+REFUSE_TRUTH_VALUE = {"int": refuse_truth_value_as_int, "float": refuse_truth_value_as_float}
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 

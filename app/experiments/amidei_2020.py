@@ -129,7 +129,7 @@ def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
     return first, second, outcomes, annotators
 
 
-def measure_argument_annotators() -> tuple[transitivity.Transitivity, ImpliedCounts]:
+def measure_argument_transitivity() -> tuple[transitivity.Transitivity, ImpliedCounts]:
     """Measure how consistent the annotators of the arguments are, and how often implied pairs are right."""
     first, second, outcomes, annotators = load_argument_judgments()
     orders, _ = replay_implications(first.tolist(), second.tolist(), outcomes.tolist(), annotators.tolist())
@@ -146,7 +146,7 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
     values_by_title = {"pairs asked": asked, "wrong among pairs not asked": wrong}
     x_title, y_title = "noise of an answer, in points", "share of pairs"
     plot_curves(folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title)
-    transitivity_result, counts = measure_argument_annotators()
+    transitivity_result, counts = measure_argument_transitivity()
     share, low, high = counts.wrong_share_interval() or (np.nan,) * 3
     path = folder / f"{experiment.name}.md"
     report.write_report(
@@ -162,7 +162,7 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
         wrong=f"{share:.3f} ({low:.3f} to {high:.3f})",
         judged=f"{counts.asked_anyway:,}",
         rows=[
-            [str(noise), report.format_mean_with_band(asked[:, k]), report.format_mean_with_band(wrong[:, k])]
+            [str(noise), report.format_mean_with_run_range(asked[:, k]), report.format_mean_with_run_range(wrong[:, k])]
             for k, noise in enumerate(NOISE_POINTS)
         ],
     )

@@ -26,7 +26,7 @@ from app.experiments.judged_pairs import (
     baseline_comparison_columns,
     score_graded_response,
 )
-from app.experiments.report import format_mean_with_band
+from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
 from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by_arm
 from app.inference.ground.arrays import Array
@@ -267,7 +267,7 @@ def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
             y_title=words,
         )
         rows = [
-            [title_with_loss(SCORING_METHODS[arm].title, by_run), *map(format_mean_with_band, by_run.T)]
+            [title_with_loss(SCORING_METHODS[arm].title, by_run), *map(format_mean_with_run_range, by_run.T)]
             for arm, by_run in values.items()
         ]
         figures.append({"name": name, "words": words, "rows": rows, "paper": paper_robustness_rows(name)})
@@ -288,7 +288,7 @@ def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experime
         rows.append(
             [
                 str(place),
-                *(format_mean_with_band(by_run[:, k]) for by_run in values_by_title.values()),
+                *(format_mean_with_run_range(by_run[:, k]) for by_run in values_by_title.values()),
                 *format_advice(advice),
             ]
         )
@@ -306,7 +306,7 @@ def compare_alike_outputs(
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
     values = figure_by_arm(results, "pearson")
     rows = [
-        [SCORING_METHODS[arm].title, *map(format_mean_with_band, by_run.T), format_loss(by_run)]
+        [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_loss(by_run)]
         for arm, by_run in values.items()
     ]
     return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}

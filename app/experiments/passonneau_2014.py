@@ -74,7 +74,7 @@ class SenseWord:
     fit_from_votes: DawidSkeneResult
 
     @property
-    def label_shares(self) -> Array:
+    def sense_frequencies(self) -> Array:
         """Prevalence of each sense as the share of labels, (K,)."""
         total = self.votes.sum(axis=0)
         return np.asarray(total / total.sum())
@@ -165,7 +165,7 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
 
 def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
     return {
-        LABELS_TITLE: word.label_shares,
+        LABELS_TITLE: word.sense_frequencies,
         MAJORITY_TITLE: word.majority_shares,
         MODEL_TITLE: word.model_prevalence,
         MODEL_FROM_VOTES_TITLE: word.fit_from_votes.prevalence,
@@ -180,7 +180,7 @@ def sense_word_row(word: SenseWord) -> list[str]:
         f"{len(word.votes):,}",
         f"{len(word.labels.items):,}",
         str(len(word.fit_from_accuracy.accuracy)),
-        f"{word.label_shares[0]:.3f}",
+        f"{word.sense_frequencies[0]:.3f}",
         f"{word.majority_shares[0]:.3f}",
         f"{word.model_prevalence[0]:.3f}",
         f"{share_of_sure_sentences(word.fit_from_accuracy):.3f}",
@@ -273,12 +273,12 @@ def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]
             f"{likely:.0%}",
             SMOOTHING_REASON,
         ),
-        ("mean accuracy on senses 1 and 2 of add-v", "0.90, 0.79", join_accuracies(add, 1, 2), NO_DIFFERENCE),
-        ("on its senses 6 and 7", "0.29, 0.19", join_accuracies(add, 6, 7), SENSE_NUMBERS_REASON),
-        ("on senses 1 and 4 of help-v", "0.73, 0.64", join_accuracies(helped, 1, 4), NO_DIFFERENCE),
-        ("on its senses 5, 7 and other", "0.11 each", join_accuracies(helped, 5, 7, 9), UNUSED_SENSES_REASON),
+        ("mean accuracy on senses 1 and 2 of add-v", "0.90, 0.79", format_accuracies(add, 1, 2), NO_DIFFERENCE),
+        ("on its senses 6 and 7", "0.29, 0.19", format_accuracies(add, 6, 7), SENSE_NUMBERS_REASON),
+        ("on senses 1 and 4 of help-v", "0.73, 0.64", format_accuracies(helped, 1, 4), NO_DIFFERENCE),
+        ("on its senses 5, 7 and other", "0.11 each", format_accuracies(helped, 5, 7, 9), UNUSED_SENSES_REASON),
     ]
 
 
-def join_accuracies(word: SenseWord, *senses: int) -> str:
+def format_accuracies(word: SenseWord, *senses: int) -> str:
     return ", ".join(f"{word.accuracy[k - 1]:.2f}" for k in senses)

@@ -105,10 +105,10 @@ def render_part(folder: Path, part: ReportPart) -> dict[str, Any]:
 
 def checkpoint_rows(values: Sequence[Array]) -> list[list[str]]:
     """Return at each checkpoint the mean of each arm's figures, (runs, L), and the band that holds 95 % of the runs."""
-    return [[format_mean_with_band(by_run[:, k]) for by_run in values] for k in range(len(ITEM_CHECKPOINTS))]
+    return [[format_mean_with_run_range(by_run[:, k]) for by_run in values] for k in range(len(ITEM_CHECKPOINTS))]
 
 
-def format_mean_with_band(values: Array) -> str:
+def format_mean_with_run_range(values: Array) -> str:
     """Format the mean of runs, (runs,), with the band that holds 95 % of them."""
     low, high = np.percentile(values, figures.RUN_BAND_PERCENTILES)
     return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"

@@ -227,7 +227,7 @@ def run_systems_experiment(  # noqa: PLR0917
             y_title=y_title,
         )
         rows_by_figure[figure] = [
-            [report.format_mean_with_band(by_run[:, k]) for by_run in values.values()]
+            [report.format_mean_with_run_range(by_run[:, k]) for by_run in values.values()]
             for k in range(len(SYSTEM_CHECKPOINTS))
         ]
     path = folder / f"{experiment.name}.md"

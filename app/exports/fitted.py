@@ -5,7 +5,7 @@ from functools import partial
 
 from app.analysis.answer_kinds import refuse_unreadable_answers
 from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
-from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, exports_of_tables
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, list_table_exports
 from app.analysis.result_types import Answers, Options
 from app.analysis.score_tables import all_scores_columns, all_scores_rows
 from app.analysis.scores import require_answers
@@ -20,7 +20,7 @@ def fitted_export_openers() -> Mapping[str, Callable[[ExportRequest], Awaitable[
     """Return the functions that open exports that need a fit, by name."""
     return {ALL_SCORES_EXPORT.name: export_scores} | {
         one.name: partial(export_fitted_table, table_name=table, export=one)
-        for table, one in exports_of_tables(TABLE_METHODS)
+        for table, one in list_table_exports(TABLE_METHODS)
     }
 
 

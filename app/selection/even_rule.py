@@ -121,11 +121,11 @@ class LeastJudgedCompanions:
         return Companions(items, self._known.score, self._known.variance, self._gamma)
 
 
-def arrange_by_judgments(
-    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+def make_pools_by_judgments(
+    settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
-    """Arrange items so that the least judged item leads, with similar items as companions."""
-    return LeastJudgedLeaders(items, index.judgments), LeastJudgedCompanions(items, index, settings.gamma)
+    """Make pools in which the least judged item leads, with similar items as companions."""
+    return LeastJudgedLeaders(items, open_items.judgments), LeastJudgedCompanions(items, open_items, settings.gamma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +184,6 @@ EVEN_RULE = EvenRule(
     "scores",
     "Whole scale: ask about all items equally often, together with similar ones",
     needs_ordered_scores=True,
-    arrange=arrange_by_judgments,
+    make_pools=make_pools_by_judgments,
     reason=FEWEST_JUDGMENTS,
 )

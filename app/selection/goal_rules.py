@@ -24,11 +24,13 @@ def threshold_line(settings: SelectionSettings, _values: ItemValues) -> ScaleLin
     return ThresholdLine(settings.threshold)
 
 
-def arrange_near_line(
-    make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+def make_pools_near_line(
+    make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[NearLineLeaders, HighestGainCompanions]:
-    """Arrange items so that the one with the highest gain at the line leads, with the next ones as companions."""
-    leaders = NearLineLeaders(items, index, make_line(settings, index), judgments_per_item=settings.judgments_per_item)
+    """Make pools in which the item with the highest gain at the line leads, with the next ones as companions."""
+    leaders = NearLineLeaders(
+        items, open_items, make_line(settings, open_items), judgments_per_item=settings.judgments_per_item
+    )
     return leaders, HighestGainCompanions(leaders)
 
 
@@ -42,7 +44,7 @@ BEST_ITEMS_RULE = AlgorithmOne(
     "best",
     "Best items: focus on items not yet clearly among the best or the rest",
     needs_ordered_scores=True,
-    arrange=partial(arrange_near_line, best_items_line),
+    make_pools=partial(make_pools_near_line, best_items_line),
     leader_worth=partial(log_gain_near_line, best_items_line),
     reason="near_the_best",
 )
@@ -51,7 +53,7 @@ THRESHOLD_RULE = AlgorithmOne(
     "Threshold: focus on items not yet clearly above or below it",
     needs_ordered_scores=True,
     needs_bounded_scores=True,
-    arrange=partial(arrange_near_line, threshold_line),
+    make_pools=partial(make_pools_near_line, threshold_line),
     leader_worth=partial(log_gain_near_line, threshold_line),
     reason="near_the_threshold",
 )

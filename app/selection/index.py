@@ -53,14 +53,16 @@ class CompanionPool(Protocol):
     def check(self, items: ItemNumbers) -> None: ...
 
 
-ArrangeItems = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
+MakePools = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
 
 
-def arrange_by_variance(
-    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+def make_pools_by_variance(
+    settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeaderPool, CompanionPool]:
-    """Arrange items so that the one of highest variance leads, with companions by match quality."""
-    return HighestVarianceLeaders(items, index.variance), Companions(items, index.score, index.variance, settings.gamma)
+    """Make pools in which the item of highest variance leads, with companions by match quality."""
+    return HighestVarianceLeaders(items, open_items.variance), Companions(
+        items, open_items.score, open_items.variance, settings.gamma
+    )
 
 
 class SelectionIndex(OpenItems):
@@ -76,16 +78,16 @@ class SelectionIndex(OpenItems):
         values: ItemValues,
         settings: SelectionSettings,
         *,
-        arrange: ArrangeItems = arrange_by_variance,
+        make_pools: MakePools = make_pools_by_variance,
         reason: str = LEAST_CERTAIN,
     ) -> None:
         """Arrange a campaign's items.
 
-        `arrange` makes the pools of leaders and companions from the items that want judgments. `reason` is why leaders
-        lead.
+        `make_pools` makes the pools of leaders and companions from the items that want judgments. `reason` is why
+        leaders lead.
         """
         super().__init__(values, settings)
-        self.leaders, self.companions = arrange(settings, np.array(self.open_items(), np.intp), self)
+        self.leaders, self.companions = make_pools(settings, np.array(self.open_items(), np.intp), self)
         self._reason = reason
 
     @property
@@ -287,7 +289,7 @@ class AlgorithmOne:
     for another goal, by other items.
 
     Attributes:
-        arrange: As in `SelectionIndex`.
+        make_pools: As in `SelectionIndex`.
         leader_worth: Function of the items' values that returns (N,); items with the highest worth lead first.
         reason: Why leaders lead.
 
@@ -299,13 +301,13 @@ class AlgorithmOne:
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
-    arrange: ArrangeItems = arrange_by_variance
+    make_pools: MakePools = make_pools_by_variance
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN
 
     def make_index(self, values: ItemValues, settings: SelectionSettings) -> SelectionIndex:
         """Return the index for drawing one HIT at a time."""
-        return SelectionIndex(values, settings, arrange=self.arrange, reason=self.reason)
+        return SelectionIndex(values, settings, make_pools=self.make_pools, reason=self.reason)
 
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator

@@ -119,14 +119,16 @@ class NeighbourCompanions:
         self._others.check(items)
 
 
-def arrange_by_neighbours(
-    settings: SelectionSettings, items: ItemNumbers, index: OpenItems
+def make_pools_by_neighbours(
+    settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
-    """Arrange systems so that one of the two neighbours that are hardest to tell apart leads, with the other as
+    """Make pools in which one of the two systems that are hardest to tell apart leads, with the other as
     companion.
     """
-    leaders = HardestNeighbourLeaders(items, index)
-    return leaders, NeighbourCompanions(leaders, Companions(items, index.score, index.variance, settings.gamma))
+    leaders = HardestNeighbourLeaders(items, open_items)
+    return leaders, NeighbourCompanions(
+        leaders, Companions(items, open_items.score, open_items.variance, settings.gamma)
+    )
 
 
 SYSTEMS_RULE = AlgorithmOne(
@@ -134,7 +136,7 @@ SYSTEMS_RULE = AlgorithmOne(
     "Neighbours: compare the two systems that are hardest to tell apart",
     needs_ordered_scores=True,
     for_systems_only=True,
-    arrange=arrange_by_neighbours,
+    make_pools=make_pools_by_neighbours,
     leader_worth=lambda _settings, values: best_neighbour_gains(values)[0],
     reason=HARDEST_NEIGHBOURS,
 )

@@ -229,7 +229,7 @@ def socket_sharing_port(listener: socket.socket) -> socket.socket:
     return other
 
 
-def run_workers(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
+def serve_until_stopped(settings: Settings, listeners: list[socket.socket], stop_request: StopRequest) -> None:
     """Serve until a signal comes, in this process or in workers; not at all if one came during the start."""
     configuration = WorkerConfig(
         "app.main:create_app",

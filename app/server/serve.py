@@ -1,4 +1,4 @@
-"""The command `easel serve`: bind the port, publish the address, print the welcome, and run `processes.run_workers`."""
+"""The command `easel serve`: bind the port, publish the address, print the welcome, and serve until stopped."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ from app.database.session import create_engine
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import StartupProblem
-from app.server.processes import StopRequest, run_workers
+from app.server.processes import StopRequest, serve_until_stopped
 from app.settings import Settings, easel_command_to_type, environment_variable_name
 
 MAX_CAMPAIGN_LINKS = 5
@@ -56,7 +56,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
         if settings.secret_key is None:
             os.environ[environment_variable_name("secret_key")] = key
         with publish_server_url(settings, base_url):
-            run_workers(settings, listeners, stop_request)
+            serve_until_stopped(settings, listeners, stop_request)
 
 
 def raise_open_file_limit() -> None:

@@ -92,4 +92,4 @@ def gains_most(
     return GainsMost(items, known), LeastJudgedCompanions(items, known, asking.gamma)
 
 
-NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", arrange=gains_most)
+NEYMAN = AlgorithmOne("neyman", "Moderated Neyman: another judgment gains most", make_pools=gains_most)

@@ -98,7 +98,7 @@ def simulated_answers(
         segments=[str(k // 3) for k in range(n_items)],
     )
     law = ONLINE_LAWS.get(design.default_law, ONLINE_LAWS["easl"])  # toys are registered by a test alone
-    family = (law.for_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
+    family = (law.with_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
     told: dict[str, Any] = {
         "score": design.to_points(made.value, made.hit),
         "value_kind": design.value_kind,

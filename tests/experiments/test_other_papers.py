@@ -69,7 +69,7 @@ def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
 def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
     word = passonneau_2014.fit_sense_word("help-v")
     assert word.majority_shares.sum() == pytest.approx(1)
-    assert word.label_shares[0] == pytest.approx(0.510, abs=0.001)
+    assert word.sense_frequencies[0] == pytest.approx(0.510, abs=0.001)
     assert word.majority_shares[0] == pytest.approx(0.771, abs=0.02)
 
 

@@ -29,7 +29,7 @@ ITEMS = 15
 CLASS_COUNT = 3
 TUNED = LawParameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
 # Each registered law and that of the tests; a law that reads classes is the one for three of them.
-LAWS = [law.for_class_count(CLASS_COUNT) for law in (*ONLINE_LAWS.values(), SMILES)]
+LAWS = [law.with_class_count(CLASS_COUNT) for law in (*ONLINE_LAWS.values(), SMILES)]
 
 
 @pytest.fixture(params=LAWS, ids=lambda law: law.name)
@@ -64,7 +64,7 @@ def columns_of_priors(law: Law, items: int = ITEMS) -> list[Array]:
 
 def digests() -> dict[str, str]:
     """Return a digest of all bits of the posteriors of each registered law after the same HITs."""
-    laws = [law.for_class_count(CLASS_COUNT) for law in ONLINE_LAWS.values()]
+    laws = [law.with_class_count(CLASS_COUNT) for law in ONLINE_LAWS.values()]
     return {
         law.name: hashlib.sha256(posteriors_after(law, ITEMS, hits_for(law, 200), TUNED).tobytes()).hexdigest()
         for law in laws

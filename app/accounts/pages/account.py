@@ -12,7 +12,7 @@ from app.accounts.guards import (
     Researcher,
     find_known_browser,
     known_browser_cookie_name,
-    refuse_cross_site_request,
+    refuse_cross_site_login,
     researcher_router,
     safe_next_path,
     session_cookie_value,
@@ -50,7 +50,7 @@ async def login_page(request: Request, token: str = "", next: str = RESEARCHER_H
     return render_page(request, "admin/login.html", context, headers=SEND_ORIGIN_HEADERS)
 
 
-@public.post("/login", dependencies=[Depends(refuse_cross_site_request)])
+@public.post("/login", dependencies=[Depends(refuse_cross_site_login)])
 async def submit_login(
     *,
     request: Request,

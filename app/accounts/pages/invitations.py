@@ -10,7 +10,7 @@ from app.accounts.guards import (
     RESEARCHER_HOME,
     find_known_browser,
     link_cookie_name,
-    refuse_cross_site_request,
+    refuse_cross_site_login,
     require_csrf,
     session_cookie_value,
 )
@@ -82,7 +82,7 @@ def render_invitation_page(
     return render_page(request, "admin/invitation.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
 
 
-@public.post("/invitation", dependencies=[Depends(refuse_cross_site_request)])
+@public.post("/invitation", dependencies=[Depends(refuse_cross_site_login)])
 async def submit_invitation(
     *,
     request: Request,

@@ -323,7 +323,7 @@ class ResponseRequest(InputModel):
     )
 
     @model_validator(mode="after")
-    def check_scores_or_values(self) -> Self:
+    def check_values_and_telemetry(self) -> Self:
         if (self.scores is None) == (self.values is None):
             raise PydanticCustomError("missing", "Give either scores or values")
         wrong_type = TouchSchema if self.has_criteria else dict

@@ -63,7 +63,7 @@ def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> Parse
         time = (
             parse_epoch_time(text)
             or parse_iso_time(text)
-            or parse_unix_date(text)
+            or parse_mturk_date(text)
             or parse_named_date(text)
             or parse_numeric_date(text, day_first=day_first)
         )
@@ -89,7 +89,7 @@ def parse_iso_time(text: str) -> datetime | None:
         return None
 
 
-def parse_unix_date(text: str) -> datetime | None:
+def parse_mturk_date(text: str) -> datetime | None:
     """Return a time in Mechanical Turk's format. Raises ValueError."""
     match = UNIX_DATE_PATTERN.fullmatch(text)
     return build_file_time(match, month_number(match["name"])) if match else None

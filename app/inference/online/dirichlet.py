@@ -145,7 +145,7 @@ def _validate_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
 class DirichletLaw(ItemLaw):
     """The law `dirichlet` for some number of classes; the one in the registry is for two."""
 
-    def for_class_count(self, class_count: int) -> "DirichletLaw":
+    def with_class_count(self, class_count: int) -> "DirichletLaw":
         """Return the law for this number of classes, at least two."""
         return dirichlet_law(class_count)
 

@@ -235,7 +235,7 @@ class Law(ABC):
     def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
 
-    def for_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
+    def with_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
         """Return the law for this number of classes."""
         return self
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
-from app.annotation.platforms.time_parsing import parse_unix_date
+from app.annotation.platforms.time_parsing import parse_mturk_date
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
@@ -193,7 +193,7 @@ def parse_mturk_time(cell: str) -> datetime | None:
     An unreadable time is no reason to refuse an answer.
     """
     try:
-        moment = parse_unix_date(cell)
+        moment = parse_mturk_date(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
