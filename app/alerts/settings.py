@@ -16,7 +16,7 @@ WEBHOOK_ADDRESS_PATTERN = re.compile(r"https?://[!-~]+")
 
 
 class AlertSettings(InputModel):
-    """Settings of alerts, each a column of `campaigns`."""
+    """Settings of alerts of a campaign."""
 
     alert_emails: Annotated[list[EmailAddress], Field(max_length=10)] = Field(
         default=[], title="E-mail addresses for alerts", json_schema_extra=EDITABLE | PRIVATE,

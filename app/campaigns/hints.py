@@ -17,7 +17,7 @@ from app.goals.settings import BEST_RULE_FOR_GOAL, FEWER_JUDGMENTS_HINT, NO_GOAL
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.rule_reach import failed_checks_hint
-from app.quality.settings import DEFAULT_FALSE_ALARMS_PER_1000, parse_preset, resolve_rules
+from app.quality.settings import parse_preset, resolve_rules
 from app.selection.registry import SELECTION_RULES
 
 SENTENCE_BY_GOAL_ACTION: dict[WhenReached, str] = {
@@ -165,7 +165,7 @@ def checks_hint(values: Mapping[str, str]) -> str:
             parse_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
         )
         hits, percent = int(values.get("hits_per_annotator") or 0), float(values.get("checks_percent") or 0)
-        false_alarms = float(values.get("false_alarms") or DEFAULT_FALSE_ALARMS_PER_1000)
+        false_alarms = float(values.get("false_alarms") or Campaign.false_alarms)
     except ValueError:
         return ""
     if hits < 0 or not 0 <= percent <= 100 or not 0 < false_alarms <= 100:

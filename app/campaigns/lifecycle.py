@@ -20,7 +20,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
 from app.database.campaign import finish_if_complete, item_count_sql
 from app.database.tables import campaigns, items
-from app.designs.campaign import Campaign
+from app.designs.campaign import Campaign, pack_sections
 from app.designs.field_flags import editability_after_launch, is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
 from app.errors import join_names as listed_names
@@ -118,7 +118,7 @@ async def create_draft_campaign(
         "link_key": secrets.token_urlsafe(9),
     }
     values |= {"created_at": now, "rehearsal_of": rehearsed_campaign_id}
-    rows = await connection.execute(insert(campaigns).values(values).returning(campaigns))
+    rows = await connection.execute(insert(campaigns).values(pack_sections(values)).returning(campaigns))
     campaign = Campaign.from_columns(rows.mappings().one())
     if (owner := CURRENT_ACTOR.get().user_id) and not rehearsal:
         await members.insert_campaign_owner(connection, campaign.id, owner, now=now)
@@ -188,7 +188,7 @@ def unsaved_campaign(settings: CampaignSettings) -> Campaign:
 
 
 def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
-    """Return the columns of the campaign's row that follow from its settings."""
+    """Return the settings by name, and the columns of the campaign's row that follow from them."""
     design = settings.made_design
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
@@ -248,7 +248,7 @@ async def edit_settings(
     changes = campaign_columns_of_settings(new_settings) | {
         name: value if is_unchanged else None for name, value in results_of_old_settings.items()
     }
-    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(changes)
+    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(pack_sections(changes))
     row = Campaign.from_columns((await connection.execute(statement.returning(campaigns))).mappings().one())
     if row.status != "draft" and row.goal != old_settings.goal:
         refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)

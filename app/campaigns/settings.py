@@ -36,6 +36,7 @@ from app.campaigns.setting_types import (
     can_law_serve_rule,
     normalise_prior,
 )
+from app.designs.campaign import Campaign
 from app.designs.criteria_settings import (
     GRID_LAYOUT,
     MAX_CRITERIA,
@@ -166,7 +167,7 @@ class CampaignSettings(
         description="Score that divides the scale, from 0 to 100, for the rule and the goal “threshold”.",
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default="", title="Deciding criterion",
+        default=Campaign.asked_by, title="Deciding criterion",
         description="Criterion whose scores decide what is asked next. Empty: all criteria together.",
     )  # fmt: skip
     selection: Selection = Field(

@@ -43,7 +43,7 @@ from app.database.schema import (
     restricting_foreign_key,
 )
 
-# One question about one table of items, with all settings.
+# One question about one table of items, with all settings. Those that SQL reads have columns of their own.
 campaigns = Table(
     "campaigns",
     metadata,
@@ -91,7 +91,6 @@ campaigns = Table(
     Column("tie_margin_points", Integer, nullable=False),
     # What is asked next: by which rule, and whether a HIT at a time or an iteration at once
     Column("rule", Text, nullable=False, server_default="easl"),
-    Column("asked_by", Text, nullable=False, server_default=""),  # the criterion that decides; empty: all together
     Column("asked_criterion", SmallInteger, server_default="0"),  # its number; NULL: all together
     Column("selection", Text, nullable=False),
     Column("hits_per_iteration", Integer),
@@ -99,13 +98,7 @@ campaigns = Table(
     Column("best_items", Integer, nullable=False, server_default="10"),  # for the rule `best`
     Column("threshold", Double, nullable=False, server_default="50"),  # for the rule `threshold`, in 0..100
     Column("seed", BigInteger, nullable=False),
-    # When enough is known, and what happens then; the goal that was reached last, in words
-    Column("goal", Text, nullable=False, server_default="none"),
-    Column("goal_percent", Integer, nullable=False, server_default="95"),
-    Column("goal_within", Double, nullable=False, server_default="5"),
-    Column("goal_width", Double, nullable=False, server_default="10"),
-    Column("goal_correlation", Double, nullable=False, server_default="0.9"),
-    Column("when_reached", Text, nullable=False, server_default="tell"),
+    # The goal that was reached last, in words
     Column("goal_reached", Text),
     Column("releases", Integer, nullable=False, server_default="0"),  # how often items were settled, or no longer
     # How much is asked, and which annotators are asked
@@ -123,29 +116,13 @@ campaigns = Table(
     Column("flag_on", Text, nullable=False, server_default="none"),
     Column("flag_reasons", ARRAY(Text), nullable=False, server_default="{}"),
     Column("flag_people", Integer, nullable=False, server_default="2"),
-    # A code or an address for who ends their visit, by how it ended
-    Column("prolific_completion_code", Text),
-    Column("return_completed", Text),
-    Column("return_failed_checks", Text),
-    Column("return_screened_out", Text),
-    Column("return_nothing_left", Text),
     # The way to the work; `visit_version` is 0 where everybody is let in, and a change of its texts raises it
     Column("open_link", Boolean, nullable=False, server_default="true"),
     Column("open_platforms", Boolean),  # NULL: as long as the open link is open and has no passphrase
     Column("passphrase", Text, nullable=False, server_default=""),
     Column("people_per_address", Integer),  # new ones by the open link, in an hour; NULL: as the server allows
-    Column("welcome", Boolean, nullable=False, server_default="false"),
-    Column("consent", Text, nullable=False, server_default=""),
-    Column("questions", ARRAY(Text), nullable=False, server_default="{}"),  # asked once, each on a line
-    Column("training", Text, nullable=False, server_default=""),
-    Column("qualification", Text, nullable=False, server_default=""),
-    Column("pass_percent", Integer, nullable=False, server_default="80"),
-    Column("qualification_tries", Integer, nullable=False, server_default="1"),
     Column("visit_version", Integer, nullable=False, server_default="0"),
-    # How annotators are watched
-    Column("quality_preset", Text, nullable=False, server_default="watch"),
-    Column("quality_rules", ARRAY(Text), nullable=False, server_default="{}"),
-    Column("false_alarms", Double, nullable=False, server_default="2"),
+    # Gold and attention items
     Column("checks_percent", Double),  # of HITs that show a check; NULL: none does
     Column("gold_feedback", Boolean, nullable=False, server_default="false"),  # whether people are told of gold items
     Column("has_checks", Boolean, nullable=False, server_default="false"),  # so that some HITs may show one
@@ -153,6 +130,13 @@ campaigns = Table(
     Column("alert_emails", ARRAY(Text), nullable=False, server_default="{}"),
     Column("alert_webhook", Text),
     Column("alert_quiet_minutes", Integer),
+    # All other settings, by section and name. What is missing has its default, so a new setting needs no migration:
+    # see `app.designs.campaign`
+    Column("general_settings", JSONB, nullable=False, server_default="{}"),
+    Column("crowd_settings", JSONB, nullable=False, server_default="{}"),
+    Column("visit_settings", JSONB, nullable=False, server_default="{}"),
+    Column("quality_settings", JSONB, nullable=False, server_default="{}"),
+    Column("goal_settings", JSONB, nullable=False, server_default="{}"),
     # Its record: the posteriors of this revision count, which know the decisions up to this number
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("decided", BigInteger, nullable=False, server_default="0"),

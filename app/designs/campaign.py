@@ -1,5 +1,6 @@
 """A campaign: its settings, its state, and what follows from them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, TypeAlias
@@ -14,6 +15,12 @@ from app.selection.registry import SelectingCampaign
 CampaignStatus: TypeAlias = Literal["draft", "running", "paused", "finished"]
 
 
+# Columns that hold settings together. A setting that SQL reads has a column of its own instead.
+GENERAL, CROWD, VISIT, QUALITY, GOAL = (
+    {"section": f"{name}_settings"} for name in ("general", "crowd", "visit", "quality", "goal")
+)
+
+
 class ValuesByColumn(Protocol):
     """The values of a row, or others, by the name of their column."""
 
@@ -24,6 +31,8 @@ class ValuesByColumn(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     """A campaign as it is stored; `app.database.tables` says what each column means.
+
+    A field with a section is a setting in that jsonb column. Its default is also that of new campaigns.
 
     The columns `design`, `rule` and `criteria` are names and settings, in `design_name`, `rule_name` and
     `criteria_settings`; the properties without suffix are the objects that these stand for.
@@ -72,7 +81,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     tie_margin_points: int
     # What is asked next
     rule_name: str = field(metadata={"column": "rule"})
-    asked_by: str
+    asked_by: str = field(default="", metadata=GENERAL)
     asked_criterion: int | None
     selection: Literal["streaming", "iterations"]
     hits_per_iteration: int | None
@@ -81,12 +90,12 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     threshold: float
     seed: int
     # When enough is known
-    goal: Literal["none", "best", "threshold", "order", "intervals", "halves"]
-    goal_percent: float
-    goal_within: float
-    goal_width: float
-    goal_correlation: float
-    when_reached: Literal["tell", "pause", "finish", "release"]
+    goal: Literal["none", "best", "threshold", "order", "intervals", "halves"] = field(default="none", metadata=GOAL)
+    goal_percent: int = field(default=95, metadata=GOAL)
+    goal_within: float = field(default=5, metadata=GOAL)
+    goal_width: float = field(default=10, metadata=GOAL)
+    goal_correlation: float = field(default=0.9, metadata=GOAL)
+    when_reached: Literal["tell", "pause", "finish", "release"] = field(default="tell", metadata=GOAL)
     goal_reached: str | None
     releases: int
     # How much is asked
@@ -104,27 +113,27 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     flag_reasons: list[str]
     flag_people: int
     # The visit
-    prolific_completion_code: str | None
-    return_completed: str | None
-    return_failed_checks: str | None
-    return_screened_out: str | None
-    return_nothing_left: str | None
+    prolific_completion_code: str | None = field(default=None, metadata=CROWD)
+    return_completed: str | None = field(default=None, metadata=CROWD)
+    return_failed_checks: str | None = field(default=None, metadata=CROWD)
+    return_screened_out: str | None = field(default=None, metadata=CROWD)
+    return_nothing_left: str | None = field(default=None, metadata=CROWD)
     open_link: bool
     open_platforms: bool | None
     passphrase: str
     people_per_address: int | None
-    welcome: bool
-    consent: str
-    questions: list[str]
-    training: str
-    qualification: str
-    pass_percent: int
-    qualification_tries: int
+    welcome: bool = field(default=True, metadata=VISIT)
+    consent: str = field(default="", metadata=VISIT)
+    questions: list[str] = field(default_factory=list, metadata=VISIT)
+    training: str = field(default="", metadata=VISIT)
+    qualification: str = field(default="", metadata=VISIT)
+    pass_percent: int = field(default=80, metadata=VISIT)
+    qualification_tries: int = field(default=1, metadata=VISIT)
     visit_version: int
     # How annotators are watched
-    quality_preset: Literal["watch", "strict", "off"]
-    quality_rules: list[str]
-    false_alarms: float
+    quality_preset: Literal["watch", "strict", "off"] = field(default="watch", metadata=QUALITY)
+    quality_rules: list[str] = field(default_factory=list, metadata=QUALITY)
+    false_alarms: float = field(default=2.0, metadata=QUALITY)
     checks_percent: float | None
     gold_feedback: bool
     has_checks: bool
@@ -147,11 +156,17 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
 
     @classmethod
     def from_columns(cls, columns: ValuesByColumn) -> Self:
-        """Return the campaign of a row, or of other values by column."""
-        columns_by_field = {part.name: part.metadata.get("column", part.name) for part in fields(cls)}
-        return cls(**{name: columns[column] for name, column in columns_by_field.items() if column in columns})
+        """Return the campaign of a row, or of other values by name. Settings missing in a section get their default."""
+        values = {}
+        for part in fields(cls):
+            name, section = part.metadata.get("column", part.name), part.metadata.get("section")
+            source = columns[section] if section and section in columns else columns
+            if name in source:
+                values[part.name] = source[name]
+        return cls(**values)
 
     def to_columns(self) -> dict[str, Any]:
+        """Return the values by column, and those of settings in sections by name."""
         return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
 
     @property
@@ -177,6 +192,22 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
                 criteria=shorten_names(names),
             )
         return self.criteria[names.index(name)]
+
+
+SECTION_BY_SETTING: dict[str, str] = {
+    part.name: part.metadata["section"] for part in fields(Campaign) if "section" in part.metadata
+}
+
+
+def pack_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by column of the table: settings of a section are together in its column."""
+    columns: dict[str, Any] = {}
+    for name, value in values.items():
+        if section := SECTION_BY_SETTING.get(name):
+            columns.setdefault(section, {})[name] = value
+        else:
+            columns[name] = value
+    return columns
 
 
 def criterion_key(criterion: Criterion[Campaign]) -> tuple[int, int]:

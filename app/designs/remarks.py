@@ -32,7 +32,7 @@ DEFAULT_FLAG_REASONS = [
 
 
 class RemarkSettings(InputModel):
-    """Settings of remarks, a column of a campaign for each."""
+    """Settings of a campaign for remarks."""
 
     comment_on: RemarkTarget = Field(
         default="none", title="Comments", json_schema_extra=EDITABLE,

@@ -26,7 +26,7 @@ DEFAULT_UNJUDGED_REASONS = [
 
 
 class UnjudgedSettings(InputModel):
-    """Settings of items that cannot be judged, a column of a campaign for each."""
+    """Settings of a campaign for items that cannot be judged."""
 
     cannot_be_judged: bool = Field(
         default=False, title="Offer “cannot be judged”",

@@ -13,12 +13,10 @@ from typing import Any
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.alerts.settings import AlertSettings
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
-from app.annotation.onboarding.settings import VisitSettings
+from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import load_changes_since_launch, log_change
-from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.designs.field_flags import is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
@@ -40,13 +38,6 @@ from app.exports.segments import export_segments
 from app.exports.unanswered import export_unanswered_hits
 from app.record.campaign import load_campaign_by_slug
 from app.text.table_formats import ExportFormat, format_utc_time
-
-COLUMNS_WITHOUT_SETTING = (
-    *("id", "slug", "link_key", "status", "iteration"),  # the link key opens the task, so it must not be passed on
-    *("created_at", "launched_at", "finished_at", "archived_at", "revision", "decided", "fewest_items", "goal_reached"),
-    *("always_shown", "tried_at", "rehearsal_of", "segment_count", "asked_criterion", "visit_version", "has_checks"),
-    *("releases", "newest_plan"),
-)
 
 
 async def open_export(
@@ -119,9 +110,8 @@ def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str
     """
     columns = campaign.to_columns()
     facts = {name: columns[name] for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
-    fields = {**AlertSettings.model_fields, **VisitSettings.model_fields}
-    left_out = {*COLUMNS_WITHOUT_SETTING, *(name for name, field in fields.items() if is_private_field(field))}
-    settings = {column.name: columns[column.name] for column in campaigns.columns if column.name not in left_out}
+    fields = CampaignSettings.model_fields.items()
+    settings = {name: columns[name] for name, field in fields if not is_private_field(field)}
     change_fields = ("noted_at", "answers", "action", "before", "after")
     facts |= {
         "settings": settings,

@@ -5,6 +5,7 @@ answers were excluded, or the goal was changed. A new revision begins without se
 that its answers settle.
 """
 
+import json
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import driver_of
-from app.designs.campaign import Campaign
+from app.designs.campaign import Campaign, pack_sections
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
@@ -39,7 +40,8 @@ STORE_SETTLED_FLAGS = text(f"""
 """)
 
 # A scan may act only while the goal that it read is unchanged.
-IS_SAME_GOAL_SQL = " AND ".join(f"{name} = :{name}" for name in GoalSettings.model_fields)
+IS_SAME_GOAL_SQL = "CAST(:default_goal AS jsonb) || goal_settings @> CAST(:goal AS jsonb)"
+DEFAULT_GOAL = GoalSettings().model_dump_json()
 
 # Other processes notice a release by this counter. If several processes scanned, one releases.
 COUNT_RELEASE = text(f"""
@@ -74,7 +76,7 @@ async def find_settled_change(
 
 def goal_parameters(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters of `IS_SAME_GOAL_SQL`."""
-    return {name: value for name, value in campaign.to_columns().items() if name in GoalSettings.model_fields}
+    return {"goal": json.dumps(pack_sections(campaign.to_columns())["goal_settings"]), "default_goal": DEFAULT_GOAL}
 
 
 async def store_settled_change(engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange) -> bool:

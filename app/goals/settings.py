@@ -38,30 +38,30 @@ GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = ("none", "best", "threshold", "interva
 
 
 class GoalSettings(InputModel):
-    """Settings of a campaign's goal, each a column of `campaigns`. They do not change the meaning of answers."""
+    """Settings of a campaign's goal. They do not change the meaning of answers."""
 
     goal: Goal = Field(
-        default=NO_GOAL, title="Goal", json_schema_extra=EDITABLE,
+        default=Campaign.goal, title="Goal", json_schema_extra=EDITABLE,
         description="When do you have enough data? Only for answers on a scale.",
     )  # fmt: skip
     goal_percent: int = Field(
-        default=95, ge=50, le=99, title="How sure (%)", json_schema_extra=EDITABLE,
+        default=Campaign.goal_percent, ge=50, le=99, title="How sure (%)", json_schema_extra=EDITABLE,
         description="Probability that the result is right. For narrow intervals: share of items that must have one.",
     )  # fmt: skip
     goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
-        default=5, title="Differences that do not matter (points)", json_schema_extra=EDITABLE,
+        default=Campaign.goal_within, title="Differences that do not matter (points)", json_schema_extra=EDITABLE,
         description="Items this close to each other, or to the threshold, may change places.",
     )  # fmt: skip
     goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
-        default=10, title="Narrow intervals (± points)", json_schema_extra=EDITABLE,
+        default=Campaign.goal_width, title="Narrow intervals (± points)", json_schema_extra=EDITABLE,
         description="Only for narrow intervals: half the width of the calibrated 95 % interval.",
     )  # fmt: skip
     goal_correlation: Annotated[float, Field(ge=0.1, le=0.99, allow_inf_nan=False)] = Field(
-        default=0.9, title="Agreement of halves", json_schema_extra=EDITABLE,
+        default=Campaign.goal_correlation, title="Agreement of halves", json_schema_extra=EDITABLE,
         description="Only for agreement of halves: Spearman’s correlation of the means of two random halves.",
     )  # fmt: skip
     when_reached: WhenReached = Field(
-        default="tell", title="When the goal is reached", json_schema_extra=EDITABLE,
+        default=Campaign.when_reached, title="When the goal is reached", json_schema_extra=EDITABLE,
         description="Open HITs can still be answered. “Item by item” stops asking about each item once it is settled.",
     )  # fmt: skip
 

@@ -14,7 +14,6 @@ QualityPreset = Literal["watch", "strict", "off"]
 PRESET_ACTIONS: dict[QualityPreset, RuleAction] = {"watch": "warn", "strict": "hold", "off": "nothing"}
 RULE_ACTIONS: Sequence[RuleAction] = get_args(RuleAction)
 RuleLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-DEFAULT_FALSE_ALARMS_PER_1000 = 2.0  # per 1,000 careful annotators and rule
 RULE_LINE_EXAMPLE = "“gold: exclude” or “too_fast.share_percent: 25”"
 
 
@@ -29,7 +28,7 @@ class QualitySettings(InputModel):
     """Settings of a campaign about rules on annotators and checks."""
 
     quality_preset: QualityPreset = Field(
-        default="watch", title="Rules on annotators", json_schema_extra=EDITABLE,
+        default=Campaign.quality_preset, title="Rules on annotators", json_schema_extra=EDITABLE,
         description="What happens when a rule finds someone who seems careless.",
     )  # fmt: skip
     quality_rules: Annotated[list[RuleLine], Field(max_length=100)] = Field(
@@ -38,7 +37,7 @@ class QualitySettings(InputModel):
         f"{RULE_LINE_EXAMPLE}.",
     )  # fmt: skip
     false_alarms: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
-        default=DEFAULT_FALSE_ALARMS_PER_1000, title="False alarms (per 1,000)", json_schema_extra=EDITABLE,
+        default=Campaign.false_alarms, title="False alarms (per 1,000)", json_schema_extra=EDITABLE,
         description="Acceptable false alarms of each rule per 1,000 careful people. Lower values need more answers.",
     )  # fmt: skip
 

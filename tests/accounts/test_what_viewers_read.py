@@ -8,7 +8,7 @@ import pytest
 from app.accounts import shared_links
 from app.analysis.methods import TABLE_METHODS, is_about_annotators
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import execute_sql, fetch_rows
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows, store_settings
 from tests.quality.deciding import answer_hits
 
 QUESTION = "native_language: Which is your first language? | Finnish | Sami"
@@ -20,7 +20,7 @@ OF_PEOPLE = {name for name, table in TABLE_METHODS.items() if table.shows_annota
 async def campaign(engine):
     """One whose annotators said what their first language is."""
     campaign, _, rows = await answer_hits(engine, people=3, hits=3, items=6)
-    await execute_sql(engine, "UPDATE campaigns SET questions = ARRAY[CAST(:question AS text)]", question=QUESTION)
+    await store_settings(engine, questions=[QUESTION])
     visit = (
         "INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at) "
         "VALUES (:campaign, :annotator, 'questions', 1, 'passed', CAST(:said AS jsonb), now())"

@@ -7,7 +7,7 @@ import pytest
 
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
-from tests.annotation.hits.campaigns import execute_sql
+from tests.annotation.hits.campaigns import execute_sql, store_settings
 from tests.quality.deciding import answer_hits
 
 
@@ -15,10 +15,7 @@ from tests.quality.deciding import answer_hits
 async def campaign(engine):
     """Three annotators; two said that they speak English."""
     found, _, rows = await answer_hits(engine, people=3, hits=2, items=10)
-    lines = json.dumps(["language: Which language? | en | de | fr", "job: Which job?"])
-    await execute_sql(
-        engine, "UPDATE campaigns SET questions = ARRAY(SELECT jsonb_array_elements_text(CAST(:q AS jsonb)))", q=lines
-    )
+    await store_settings(engine, questions=["language: Which language? | en | de | fr", "job: Which job?"])
     for row, said in zip(rows, ("en", "de", "en"), strict=True):
         await execute_sql(
             engine,

@@ -13,12 +13,15 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.lease_sql import LEASE_FUNCTION
+from app.campaigns.lifecycle import settings_of_campaign
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
 from app.database.schema import metadata
 from app.database.session import borrow_autocommit_driver, driver_of
+from app.designs.campaign import SECTION_BY_SETTING
 from app.errors import StartupProblem
 from app.inference.online.laws import ONLINE_LAWS
-from tests.annotation.hits.campaigns import fetch_rows
+from app.record.campaign import load_campaign
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows
 from tests.campaigns.drafts import replay_is_clean
 
 # By pg_dump. Revision 0003: campaigns of four laws, and a draft. The last revision of 0.1: campaigns of every law,
@@ -71,6 +74,27 @@ async def restore(engine: AsyncEngine, dump: bytes) -> None:
         await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         await connection.execute(gzip.decompress(dump).decode() + "SET search_path = public")
     await engine.dispose()
+
+
+ODD_SETTINGS = r"""
+    UPDATE campaigns SET goal_within = 0.1 + 0.2, goal_width = 50, false_alarms = 1e-17, consent = E'«"Yes"» \\ 😀\n',
+        quality_rules = '{"gold: exclude","a, {b}"}', questions = '{}', return_completed = '', welcome = true
+    WHERE id = (SELECT max(id) FROM campaigns)
+"""
+
+
+async def settings_of_all(engine: AsyncEngine) -> str:
+    """All settings as Python writes them, so that 5 and 5.0 differ."""
+    async with engine.connect() as connection:
+        ids = await connection.scalars(text("SELECT id FROM campaigns ORDER BY id"))
+        stored = [settings_of_campaign(await load_campaign(connection, campaign)) for campaign in ids.all()]
+    return repr([[getattr(settings, name) for name in SECTION_BY_SETTING] for settings in stored])
+
+
+async def settings_in_columns(engine: AsyncEngine) -> str:
+    """The same from a database in which each setting has a column."""
+    rows = await fetch_rows(engine, f"SELECT {', '.join(SECTION_BY_SETTING)} FROM campaigns ORDER BY id")
+    return repr([[*row] for row in rows])
 
 
 async def stored_data(engine: AsyncEngine) -> list[tuple[object, ...]]:
@@ -144,15 +168,28 @@ def test_a_revision_is_the_name_of_its_file():
 async def test_the_last_revision_of_0_1_has_the_present_schema_keeps_its_data_and_verifies_clean(engine, database_url):
     schema = await facts(engine, TABLE_FACTS, OTHER_FACTS)
     await restore(engine, LAST_OF_0_1)
-    before = await stored_data(engine)
+    await execute_sql(engine, ODD_SETTINGS)
+    before, settings = await stored_data(engine), await settings_in_columns(engine)
     await engine.dispose()
     await asyncio.to_thread(upgrade_schema, database_url)
     assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
     assert await facts(engine, TABLE_FACTS, OTHER_FACTS) == schema
     assert await stored_data(engine) == before
+    assert await settings_of_all(engine) == settings
     campaigns = await fetch_rows(engine, "SELECT slug, update_law FROM campaigns WHERE status <> 'draft'")
     assert {law for _, law in campaigns} == set(ONLINE_LAWS)
     assert [slug for slug, _ in campaigns if not await replay_is_clean(engine, slug)] == []
+
+
+@pytest.mark.own_database
+async def test_settings_stay_when_they_return_from_sections_to_columns(engine, database_url):
+    await restore(engine, LAST_OF_0_1)
+    await execute_sql(engine, ODD_SETTINGS)
+    settings = await settings_in_columns(engine)
+    await engine.dispose()
+    await asyncio.to_thread(upgrade_schema, database_url)
+    await asyncio.to_thread(command.downgrade, alembic_configuration(database_url), "0002_lease_function")
+    assert await settings_in_columns(engine) == settings
 
 
 @pytest.mark.own_database

@@ -29,6 +29,7 @@ from tests.annotation.hits.campaigns import (
     fetch_value,
     find_next_hit,
     lease_hit,
+    store_settings,
     submit_scores,
 )
 from tests.campaigns.drafts import replay_is_clean
@@ -120,12 +121,14 @@ async def test_a_hit_with_a_settled_item_can_still_be_answered(engine):
     assert await settled_items(engine, campaign) == settled
 
 
-@pytest.mark.parametrize("chosen", ["goal = 'none'", "when_reached = 'tell'", "goal = 'intervals', goal_width = 1"])
+@pytest.mark.parametrize(
+    "chosen", [{"goal": "none"}, {"when_reached": "tell"}, {"goal": "intervals", "goal_width": 1.0}], ids=str
+)
 async def test_items_of_another_goal_are_asked_about_again(engine, chosen):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign)
-    await execute_sql(engine, f"UPDATE campaigns SET {chosen}")
+    await store_settings(engine, **chosen)
     assert await settled_items(engine, campaign) == set()
 
 
@@ -136,12 +139,12 @@ async def test_a_campaign_ends_when_all_its_items_are_settled(engine):
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
 
 
-@pytest.mark.parametrize("chosen", ["goal = 'none'", "goal_percent = 99"])
+@pytest.mark.parametrize("chosen", [{"goal": "none"}, {"goal_percent": 99}], ids=str)
 async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, chosen):
     campaign = await create_running_campaign(engine, items=8, **RELEASES)
     await answered(engine, campaign, range(4))
     assert await settled_items(engine, campaign)
-    await execute_sql(engine, f"UPDATE campaigns SET {chosen}")
+    await store_settings(engine, **chosen)
     async with engine.begin() as connection:
         await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
     assert await fetch_rows(engine, SETTLED) == []
@@ -153,7 +156,7 @@ async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, cho
 async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_no_more(engine):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await execute_sql(engine, "UPDATE campaigns SET goal = 'none'")
+    await store_settings(engine, goal="none")
     late = release.SettledChange(np.array([0]), np.array([True]))
     assert not await release.store_settled_change(engine, campaign, late)
     await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)

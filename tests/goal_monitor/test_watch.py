@@ -26,6 +26,7 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     find_next_hit,
     lease_hit,
+    store_settings,
     submit_scores,
 )
 from tests.unsaved import unsaved
@@ -77,8 +78,7 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
         await lifecycle.apply_transition(connection, campaign.slug, "resume", now=NOW)
     last = await scan_goal(engine, campaign.id, now=NOW, last=last)
     assert (await status_of(engine, campaign)).status == "running"
-    async with engine.begin() as connection:
-        await connection.execute(text("UPDATE campaigns SET goal_percent = 90"))
+    await store_settings(engine, goal_percent=90)
     await scan_goal(engine, campaign.id, now=NOW, last=last)
     assert (await status_of(engine, campaign)).status == "paused"
     assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]

@@ -9,10 +9,10 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHit, find_next_hit, release_lease
 from app.annotation.platforms.platform import Completion, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
-from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.annotation.platforms.settings import CrowdSettings
 from app.database.session import Driver, Record, fetch_first_row
 
-SELECT_RETURN_SETTINGS = text(f"SELECT {', '.join(RETURN_SETTING_NAMES)} FROM campaigns WHERE id = :campaign")
+SELECT_CROWD_SETTINGS = text("SELECT crowd_settings FROM campaigns WHERE id = :campaign")
 
 
 def can_leave(assignment: AssignmentState) -> bool:
@@ -53,8 +53,7 @@ async def load_completion(connection: Driver, next_hit: NextHit) -> Completion |
 async def load_completion_for_outcome(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
-    return_settings = await fetch_first_row(
-        connection, SELECT_RETURN_SETTINGS, {"campaign": assignment.campaign_id}, Record
-    )
-    assert return_settings is not None  # noqa: S101  (the assignment was found in this campaign)
-    return PLATFORMS[assignment.platform].build_completion(assignment.arrival, dict(return_settings), outcome)
+    row = await fetch_first_row(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
+    assert row is not None  # noqa: S101  (the assignment was found in this campaign)
+    crowd_settings = dict(CrowdSettings.model_construct(**row["crowd_settings"]))
+    return PLATFORMS[assignment.platform].build_completion(assignment.arrival, crowd_settings, outcome)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints, field_validator
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.designs.campaign import Campaign
 from app.designs.criteria import AskedCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
@@ -14,7 +15,7 @@ QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_lengt
 
 
 class VisitSettings(InputModel):
-    """Onboarding settings; each is a column of the campaign."""
+    """Onboarding settings of a campaign."""
 
     open_link: bool = Field(
         default=True, title="Open link", json_schema_extra=EDITABLE,
@@ -33,12 +34,12 @@ class VisitSettings(InputModel):
         description="Most new people per hour, for example from one school. Empty: the server’s limit, usually 60.",
     )  # fmt: skip
     welcome: bool = Field(
-        default=True, title="Welcome page",
+        default=Campaign.welcome, title="Welcome page",
         description="Show people from a platform the task, the pay and an example first. People with the open link "
         "always see it.",
     )  # fmt: skip
     consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
-        default="", title="Consent", json_schema_extra=EDITABLE,
+        default=Campaign.consent, title="Consent", json_schema_extra=EDITABLE,
         description="Markdown that annotators must agree to first. If you change it, they are asked again.",
     )  # fmt: skip
     questions: Annotated[list[QuestionLine], Field(max_length=20)] = Field(
@@ -48,20 +49,20 @@ class VisitSettings(InputModel):
     )  # fmt: skip
 
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
-        default="", title="Training",
+        default=Campaign.training, title="Training",
         description="Practice items with answers: a table with the columns text and expected. These answers do not "
         "count.",
     )  # fmt: skip
     qualification: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
-        default="", title="Qualification",
+        default=Campaign.qualification, title="Qualification",
         description="Practice items that people must pass before they start, in the same format.",
     )  # fmt: skip
     pass_percent: int = Field(
-        default=80, ge=1, le=100, title="Pass mark (%)",
+        default=Campaign.pass_percent, ge=1, le=100, title="Pass mark (%)",
         description="Share of correct answers needed to pass.",
     )  # fmt: skip
     qualification_tries: int = Field(
-        default=1, ge=1, le=10, title="Attempts at the qualification",
+        default=Campaign.qualification_tries, ge=1, le=10, title="Attempts at the qualification",
         description="After this many failed attempts, people are thanked and cannot take part.",
     )  # fmt: skip
 

@@ -14,10 +14,12 @@ from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.designs.campaign import SECTION_BY_SETTING
 from app.errors import NotFound
 
-VISIT_SETTINGS_COLUMNS = ", ".join(
-    f"c.{COLUMN_BY_ANSWERING_SETTING.get(name, name)} AS {name}" for name in VisitAndAnswerSettings.model_fields
+SETTINGS_WITH_COLUMN = [name for name in VisitAndAnswerSettings.model_fields if name not in SECTION_BY_SETTING]
+VISIT_SETTINGS_COLUMNS = "c.visit_settings, " + ", ".join(
+    f"c.{COLUMN_BY_ANSWERING_SETTING.get(name, name)} AS {name}" for name in SETTINGS_WITH_COLUMN
 )
 
 # Limit on the results read of a repeated step: more than any set or test has parts. With it, the cost of the next page
@@ -62,12 +64,13 @@ class VisitedCampaign(Record):
 
     id: int
     visit_version: int
+    visit_settings: dict[str, Any]
 
     @property
     def settings(self) -> VisitAndAnswerSettings:
         """The settings, not validated again: they were when they were stored."""
         return VisitAndAnswerSettings.model_construct(
-            **{name: self[name] for name in VisitAndAnswerSettings.model_fields}
+            **self.visit_settings | {name: self[name] for name in SETTINGS_WITH_COLUMN}
         )
 
 

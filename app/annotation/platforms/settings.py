@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from app.designs.campaign import Campaign
 from app.designs.field_flags import EDITABLE, InputModel, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
@@ -34,7 +35,7 @@ ReturnCodeOrUrl = Annotated[str, StringConstraints(strip_whitespace=True), After
 
 
 class CrowdSettings(InputModel):
-    """Settings for annotators' work; each is a column of the campaign."""
+    """Settings of a campaign for annotators' work."""
 
     minutes_per_hit: Minutes | None = Field(
         default=None, title="Minutes per HIT", json_schema_extra=EDITABLE,
@@ -68,23 +69,23 @@ class CrowdSettings(InputModel):
         description="Suggest a break after this many minutes.",
     )  # fmt: skip
     prolific_completion_code: CompletionCode | None = Field(
-        default=None, title="Prolific completion code", json_schema_extra=EDITABLE,
+        default=Campaign.prolific_completion_code, title="Prolific completion code", json_schema_extra=EDITABLE,
         description="From your study’s page on Prolific. People return with it when they are done.",
     )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
-        default=None, title="Completion code", json_schema_extra=EDITABLE,
+        default=Campaign.return_completed, title="Completion code", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who have finished.",
     )  # fmt: skip
     return_failed_checks: ReturnCodeOrUrl | None = Field(
-        default=None, title="Code for failed checks", json_schema_extra=EDITABLE,
+        default=Campaign.return_failed_checks, title="Code for failed checks", json_schema_extra=EDITABLE,
         description="Code or https:// address for people stopped by quality checks.",
     )  # fmt: skip
     return_screened_out: ReturnCodeOrUrl | None = Field(
-        default=None, title="Code for screening out", json_schema_extra=EDITABLE,
+        default=Campaign.return_screened_out, title="Code for screening out", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who did not qualify.",
     )  # fmt: skip
     return_nothing_left: ReturnCodeOrUrl | None = Field(
-        default=None, title="Code if no work is left", json_schema_extra=EDITABLE,
+        default=Campaign.return_nothing_left, title="Code if no work is left", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who arrive when all HITs are done.",
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Builders with keyword defaults for campaigns, annotators and answers."""
 
 import asyncio
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +19,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.campaign import Campaign
+from app.designs.campaign import Campaign, pack_sections
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -104,6 +105,13 @@ async def fetch_rows(engine: AsyncEngine, statement: str, **parameters: Any) -> 
 async def execute_sql(engine: AsyncEngine, statement: str, **parameters: Any) -> None:
     async with engine.begin() as connection:
         await connection.execute(text(statement), parameters)
+
+
+async def store_settings(engine: AsyncEngine, **settings: Any) -> None:
+    """Change settings that are stored in sections, of all campaigns."""
+    for section, values in pack_sections(settings).items():
+        statement = f"UPDATE campaigns SET {section} = {section} || CAST(:values AS jsonb)"
+        await execute_sql(engine, statement, values=json.dumps(values))
 
 
 async def fetch_value(engine: AsyncEngine, statement: str, **parameters: Any) -> Any:
