@@ -103,7 +103,7 @@ def unjudged_share_part(
 
 def scale_use_part(answers: Answers) -> AnnotatorTablePart:
     """Return how each annotator uses the scale, and what the other annotators' scores tell about them."""
-    columns, notes = reliability_and_bias(answers)
+    columns, notes = annotator_model_columns(answers)
     return (
         SCALE_USE_COLUMNS,
         (*score_mean_and_deviation(answers), correlation_with_others(answers), *columns),
@@ -159,7 +159,7 @@ def correlation_with_others(answers: Answers) -> Array:
     return correlations.fit(answers.item, answers.annotator, answers.unit_score, **sizes).correlation
 
 
-def reliability_and_bias(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
+def annotator_model_columns(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
     """Return reliability, chance of random answers, weight, bias in points and scale, (A,) each, with notes."""
     try:
         fit = annotator_aware.fit(

@@ -50,7 +50,7 @@ def draft_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mappi
     }
 
 
-def item_number_by_name(name: str, items: Sequence[int]) -> int | None:
+def item_by_page_name(name: str, items: Sequence[int]) -> int | None:
     """Return the number of the item that has this name on the page of its HIT, also on an earlier one; else None."""
     numbers_by_name = {str(item): item for item in items}
     numbers_by_name |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}

@@ -306,7 +306,7 @@ def compare_alike_outputs(
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
     values = figure_by_arm(results, "pearson")
     rows = [
-        [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_loss(by_run)]
+        [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_mean_loss(by_run)]
         for arm, by_run in values.items()
     ]
     return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}
@@ -327,10 +327,10 @@ def format_advice(advice: BaselineAdvice) -> tuple[str, str]:
 
 def title_with_loss(title: str, values: Array) -> str:
     """Return the title of an arm with its mean loss at 50 % random judges."""
-    return f"{title} (loses {format_loss(values)})"
+    return f"{title} (loses {format_mean_loss(values)})"
 
 
-def format_loss(values: Array) -> str:
+def format_mean_loss(values: Array) -> str:
     return f"{(values[:, 0] - values[:, -1]).mean():.3f}"
 
 

@@ -165,15 +165,15 @@ def markdown_with_formulas_to_html(markdown: str) -> Markup:
     return restore_formulas(markdown_to_safe_html(hidden), formulas)
 
 
-async def convert_markdown_texts(*markdown: str, latex: bool) -> list[Markup]:
+async def convert_markdown_texts(*markdown: str, mark_formulas: bool) -> list[Markup]:
     """Return Markdown texts as safe HTML. Long texts are converted in a thread, so that other requests do not wait.
 
     Args:
         *markdown: The texts.
-        latex: True to mark formulas for typesetting.
+        mark_formulas: True to mark formulas for typesetting.
 
     """
-    convert = markdown_with_formulas_to_html if latex else markdown_to_safe_html
+    convert = markdown_with_formulas_to_html if mark_formulas else markdown_to_safe_html
     if sum(map(len, markdown)) > MAX_MARKDOWN_WITHOUT_THREAD:
         return await asyncio.to_thread(lambda: [*map(convert, markdown)])
     return [*map(convert, markdown)]

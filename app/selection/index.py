@@ -235,7 +235,7 @@ def schedule_later_iteration(
     scheduled = [
         [leader, *_draw_scheduled_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
     ]
-    _share_companions(scheduled)
+    _move_companions_to_lone_leaders(scheduled)
     return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
 
 
@@ -251,7 +251,7 @@ def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_a
     return max(1, max_hits if leaders_as_companions else min(max_hits, len(room) // 2))
 
 
-def _share_companions(hits: list[list[int]]) -> None:
+def _move_companions_to_lone_leaders(hits: list[list[int]]) -> None:
     """Move the last companion of the longest HIT to each leader without a companion."""
     for hit in hits:
         if len(hit) == 1:

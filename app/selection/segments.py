@@ -108,7 +108,7 @@ class SegmentIndex:
         seen_segments: Collection[int],
         excluded_segments: Collection[int],
         allow_seen: bool,
-        open_hits: Mapping[int, int],
+        open_hit_counts: Mapping[int, int],
         wanted_different: int,
         possible: NumberArray | None = None,
         rng: np.random.Generator,
@@ -124,7 +124,7 @@ class SegmentIndex:
             seen_segments: The annotator's segments; they are picked only with `allow_seen`, if there are no others.
             excluded_segments: Segments that are never picked for the annotator.
             allow_seen: Whether an annotator may see a segment again.
-            open_hits: Number of open HITs of each segment.
+            open_hit_counts: Number of open HITs of each segment.
             wanted_different: The preferred number of different outputs.
             possible: (S,), the segments that may be picked at all.
             rng: The source of the pick.
@@ -152,7 +152,7 @@ class SegmentIndex:
                 ),
             )
         uses = self.uses.copy()
-        for segment, count in open_hits.items():
+        for segment, count in open_hit_counts.items():
             if segment < len(uses):
                 uses[segment] += count
         return int(rng.choice(keep_highest(candidates, -uses[candidates])))

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import AnnotatorItemCounts, Tally
 from app.inference.ratings.moderated_means import (
-    expected_item_variances,
     moderate_means,
+    prior_item_variances,
     squares_within_items,
     variance_spread_beyond_chance,
 )
@@ -44,7 +44,7 @@ def variances_differ(tally: Tally) -> bool:
     if not squares.any():
         return False
     beyond, _ = variance_spread_beyond_chance(
-        squares, freedom, expected_item_variances(tally, squares, freedom, (0.0, 1.0))
+        squares, freedom, prior_item_variances(tally, squares, freedom, (0.0, 1.0))
     )
     known, together = freedom[freedom > 0], freedom.sum()
     by_chance = 2.0 * len(known) + 12.0 * (1.0 / known).sum() - 8.0 * len(known) ** 2 / together

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.designs.answer import Form
 from app.designs.best_worst import BestWorst
-from app.designs.item_names import draft_by_position, form_by_position, item_names, item_number_by_name
+from app.designs.item_names import draft_by_position, form_by_position, item_by_page_name, item_names
 from app.designs.pairwise import Pairwise
 from app.designs.remarks import Remark
 from app.designs.slider import Slider
@@ -73,5 +73,5 @@ def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():
-    assert [item_number_by_name(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
-    assert [item_number_by_name(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4
+    assert [item_by_page_name(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
+    assert [item_by_page_name(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4

@@ -22,7 +22,7 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
         seen_segments=had,
         excluded_segments=never,
         allow_seen=again,
-        open_hits=leases or {},
+        open_hit_counts=leases or {},
         wanted_different=different,
         possible=possible,
         rng=np.random.default_rng(seed),

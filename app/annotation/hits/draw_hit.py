@@ -174,7 +174,7 @@ def choose_segment(
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
         allow_seen=assignment.repeat_items,
-        open_hits=leases_by_segment,
+        open_hit_counts=leases_by_segment,
         wanted_different=max(min_systems, min(2, len(systems))),
         rng=rng,
     )
@@ -236,7 +236,7 @@ def draw_distinct_outputs(
         seen_segments=segments_seen,
         excluded_segments=assignment.not_judged or (),
         allow_seen=assignment.repeat_items,
-        open_hits=leases_by_segment,
+        open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
         possible=campaign_index.segments.comparable_segments(
             required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems

@@ -166,7 +166,7 @@ async def find_free_place(
     if not items:
         return None, False
     if len(items) < min(max(2, assignment.fewest_items), assignment.selection_settings.items_per_hit):
-        items = await add_companions(connection, assignment, campaign_index, items, iteration)
+        items = await fill_place_with_unneeded_items(connection, assignment, campaign_index, items, iteration)
     if len(items) < assignment.fewest_items:
         return None, False
     keeps_leader = place.leader in items
@@ -182,7 +182,7 @@ async def find_free_place(
     return proposal, False
 
 
-async def add_companions(
+async def fill_place_with_unneeded_items(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,

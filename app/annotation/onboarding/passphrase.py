@@ -14,7 +14,7 @@ from app.annotation.onboarding.visit_progress import VisitedCampaign
 from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
-    charge_allowances,
+    charge_all_allowances,
     charge_statement,
 )
 from app.annotation.platforms.visit_limit import Visitor
@@ -89,7 +89,7 @@ async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *
     """Charge a guess before it is checked. Raises `TooManyAttempts` (details `retry_after_seconds`)."""
     guess = guess_parameters(campaign_id, visitor)
     try:
-        await charge_allowances(connection, CHARGE_GUESS, guess, 2, now=now)
+        await charge_all_allowances(connection, CHARGE_GUESS, guess, 2, now=now)
     except AllowanceExhausted as reason:
         share: timedelta = guess["share_of_all" if guess["address"] in reason.charged else "share"]
         raise TooManyAttempts(

@@ -55,7 +55,7 @@ def charge_statement(shares_sql: str) -> TextClause:
     """)
 
 
-async def charge_allowances(
+async def charge_all_allowances(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
 ) -> None:
     """Charge all counts of a `charge_statement`, or none, in a transaction of its own. Raises `AllowanceExhausted`."""

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
-    charge_allowances,
+    charge_all_allowances,
     charge_statement,
 )
 from app.database.alerts import raise_alert
@@ -90,7 +90,7 @@ class Visitor:
             "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
         }
         try:
-            await charge_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
+            await charge_all_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
             await count_refused_visit(connection, campaign_id, now=now)
             (soonest,) = await fetch_rows(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)

@@ -107,7 +107,7 @@ async def render_preview_hit(
 ) -> HTMLResponse:
     allow_external_media(request, campaign)
     served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
-    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": served_campaign,
         "criterion_forms": served_campaign.criteria_in_order(hit.id),

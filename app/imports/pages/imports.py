@@ -119,7 +119,7 @@ def responses_form_context(
 ) -> dict[str, Any]:
     """Return the context of the form that imports answers, with an example file about these items."""
     return {
-        "imported": response_receipt_of_address(request),
+        "imported": receipt_sentences_of_query(request),
         "platforms": [platform for platform, _ in platforms_with_result_files()],
         "answer_format": CriterionValueFormat(campaign),
         "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
@@ -128,7 +128,7 @@ def responses_form_context(
     }
 
 
-def response_receipt_of_address(request: Request) -> list[str]:
+def receipt_sentences_of_query(request: Request) -> list[str]:
     """Return the receipt of the import of responses that redirected here, in sentences."""
     try:
         receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))

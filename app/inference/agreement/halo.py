@@ -23,7 +23,7 @@ from app.inference.ground import weighted_correlation
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic, bootstrap_interval, evaluate_statistic
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
 
 STRONG_HALO = 0.5
 """Smallest value of (1) that deserves a warning: at least a quarter of the variance of deviations is shared."""
@@ -129,7 +129,7 @@ def _validate_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
     items, _ = validate_numbers("items", items)
-    first_scores, second_scores = validate_finite("one", first_scores), validate_finite("other", second_scores)
+    first_scores, second_scores = to_finite_vector("one", first_scores), to_finite_vector("other", second_scores)
     check_equal_length(items=items, one=first_scores, other=second_scores)
     return items, first_scores, second_scores
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
 from app.inference.observations.comparisons import BooleanArray, validate_comparisons
 
 
@@ -88,7 +88,7 @@ def retest_scores(
     """
     items, _ = validate_numbers("items", items)
     annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
-    values = validate_finite("scores", scores)
+    values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _find_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]

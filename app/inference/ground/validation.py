@@ -38,7 +38,7 @@ def validate_outcomes(values: npt.ArrayLike) -> Integers:
     return outcomes
 
 
-def validate_finite(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def to_finite_vector(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the values as float64 (n,). Raises ValueError for another shape, NaN or an infinity."""
     floats = np.asarray(values, dtype=np.float64)
     if floats.ndim != 1:

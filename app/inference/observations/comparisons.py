@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers, validate_outcomes
+from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers, validate_outcomes
 
 BooleanArray = npt.NDArray[np.bool_]
 
@@ -134,7 +134,7 @@ def pairs_from_hits(
     """
     hits, _ = validate_numbers("hits", hits)
     items, _ = validate_numbers("items", items)
-    scores = validate_finite("scores", scores)
+    scores = to_finite_vector("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")
     hits, items, scores = hits[order], items[order], scores[order]

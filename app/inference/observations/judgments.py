@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def shared_judgments(
     """
     items, _ = validate_numbers("items", items, n_items)
     annotators, _ = validate_numbers("annotators", annotators, n_annotators)
-    values = validate_finite("judgments", values)
+    values = to_finite_vector("judgments", values)
     check_equal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))
     items, annotators, values = items[order], annotators[order], values[order]

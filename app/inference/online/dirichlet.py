@@ -83,7 +83,7 @@ def update(*counts_labels_parameters: object) -> Columns:
     """
     *counts, labels, _ = counts_labels_parameters
     columns = _validate_count_lists(counts)
-    for place, label in enumerate(_validate_hit_labels(labels, len(columns[0]), len(columns))):
+    for place, label in enumerate(_to_integer_labels(labels, len(columns[0]), len(columns))):
         columns[label][place] += 1.0
     return tuple(columns)
 
@@ -96,7 +96,7 @@ def count_labels_in_place(*counts_items_labels: Array) -> None:
         np.add.at(column, items[labels == label], 1.0)
 
 
-def _validate_hit_labels(labels: object, item_count: int, class_count: int) -> list[int]:
+def _to_integer_labels(labels: object, item_count: int, class_count: int) -> list[int]:
     """Return the labels of one HIT as whole numbers."""
     label_numbers = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
     if not 0 < len(label_numbers) == item_count:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, sum_by_number, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
 from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
 COMPANY_NOTE = Note(
@@ -69,7 +69,7 @@ def fit(
     """
     hits, n_hits = validate_numbers("hits", hits)
     items, n_items = validate_numbers("items", items, n_items)
-    scores = validate_finite("scores", scores)
+    scores = to_finite_vector("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
     has_company = size[hits] > 1

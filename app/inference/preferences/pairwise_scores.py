@@ -255,7 +255,7 @@ class _NewtonFit:
         step = curvature.solve(self.gradient_by_item(point.slopes.slope) - self.prior * point.score)
         if not fits_threshold:
             return step, 0.0
-        direction, threshold_curvature = self.threshold_direction(curvature, point)
+        direction, threshold_curvature = self.score_shift_and_threshold_curvature(curvature, point)
         cross = self.gradient_by_item(point.slopes.cross)
         threshold_step = (point.slopes.threshold_slope - float(cross @ step)) / threshold_curvature
         return step - direction * threshold_step, threshold_step
@@ -266,10 +266,10 @@ class _NewtonFit:
         variance, notes = curvature.inverse_diagonal()
         if not fits_threshold:
             return variance, np.nan, notes
-        direction, threshold_curvature = self.threshold_direction(curvature, point)
+        direction, threshold_curvature = self.score_shift_and_threshold_curvature(curvature, point)
         return variance + direction**2 / threshold_curvature, float(1.0 / np.sqrt(threshold_curvature)), notes
 
-    def threshold_direction(self, curvature: "_Curvature", point: _NewtonPoint) -> tuple[Array, float]:
+    def score_shift_and_threshold_curvature(self, curvature: "_Curvature", point: _NewtonPoint) -> tuple[Array, float]:
         """Return how the scores move with the threshold, and the curvature left for it: the Schur complement."""
         cross = self.gradient_by_item(point.slopes.cross)
         direction = curvature.solve(cross)

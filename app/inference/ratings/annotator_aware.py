@@ -12,7 +12,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import (
@@ -121,7 +121,7 @@ def validate_scored_judgments(
     """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
     items, item_count = validate_numbers("items", items, n_items)
     annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
-    values = validate_finite("scores", scores)
+    values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
         raise Inestimable("There are no judgments yet, so nothing can be estimated.", code="no_judgments")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers, validate_interval_level
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, validate_finite, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
 
@@ -182,7 +182,7 @@ def _validate_assessment_arrays(
     """Return the judgments as arrays, and the numbers of items and annotators."""
     items, item_count = validate_numbers("items", items, n_items)
     annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
-    values = validate_finite("scores", scores)
+    values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count
 

@@ -123,7 +123,7 @@ def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> Mode
     error = np.full(len(n), np.nan)
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = expected_item_variances(tally, squares, freedom, scale)
+    prior = prior_item_variances(tally, squares, freedom, scale)
     strength = _prior_strength(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
@@ -170,7 +170,7 @@ def squares_within_items(tally: Tally) -> Array:
     return np.where(squares > _ROUNDING_SHARE * tally.first_squares, squares, 0.0)
 
 
-def expected_item_variances(
+def prior_item_variances(
     tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds | None
 ) -> Array:
     """Return (1), (N,), where some two annotators gave an item different scores.

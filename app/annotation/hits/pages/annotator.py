@@ -37,7 +37,7 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
 from app.designs.field_flags import InputModel
-from app.designs.item_names import form_by_position, item_number_by_name
+from app.designs.item_names import form_by_position, item_by_page_name
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -197,7 +197,7 @@ async def report_media(
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
-    item = item_number_by_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
+    item = item_by_page_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
     if item is not None:
         await media_report.store_media_report(connection, assignment, hit, item, now=now)
     else:
@@ -249,7 +249,7 @@ async def render_welcome(
     items = await load_sample_items(connection, campaign)
     allow_external_media(request, campaign)
     choose_request_language(request, campaign)
-    (instructions,) = await convert_markdown_texts(campaign.instructions, latex=campaign.latex)
+    (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": campaign,
         "design": campaign.design,
@@ -401,7 +401,7 @@ async def render_next_hit(
         page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
     allow_external_media(request, assignment)
     choose_request_language(request, assignment)
-    (instructions,) = await convert_markdown_texts(assignment.instructions, latex=assignment.latex)
+    (instructions,) = await convert_markdown_texts(assignment.instructions, mark_formulas=assignment.latex)
     context = {
         "next_hit": next_hit,
         "rendered": items,

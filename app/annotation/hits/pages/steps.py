@@ -62,7 +62,7 @@ async def render_step(
     allow_external_media(request, assignment)
     choose_request_language(request, assignment)
     instructions, consent = await convert_markdown_texts(
-        assignment.instructions, visit.settings.consent, latex=assignment.latex
+        assignment.instructions, visit.settings.consent, mark_formulas=assignment.latex
     )
     context: dict[str, Any] = {
         "step": step.name,
@@ -82,7 +82,7 @@ async def render_step(
         await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
     )
     explanations = (context.get("feedback") or {}).get("explanations", ())
-    context["explained"] = await convert_markdown_texts(*explanations, latex=assignment.latex)
+    context["explained"] = await convert_markdown_texts(*explanations, mark_formulas=assignment.latex)
     context["rendered"] = await draw_step_items(connection, assignment, context.get("texts"))
     return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
