@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import raise_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
-from app.database.session import IdRow, ServingConnections, fetch_first_row
+from app.database.session import ServingConnections, fetch_value
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
@@ -76,11 +76,11 @@ class CampaignNames:
         )
         if name_key is not None and name_key not in self.ids_by_name:
             async with connections.borrow() as connection:
-                row = await fetch_first_row(
-                    connection, FIND_CAMPAIGN_BY_ADDRESS_PART[name_key[0]], {"name": name_key[1]}, IdRow
+                campaign_id: int | None = await fetch_value(
+                    connection, FIND_CAMPAIGN_BY_ADDRESS_PART[name_key[0]], {"name": name_key[1]}
                 )
-            if row is not None:
-                self.ids_by_name[name_key] = row.id
+            if campaign_id is not None:
+                self.ids_by_name[name_key] = campaign_id
         return self.ids_by_name.get(name_key) if name_key else None
 
 

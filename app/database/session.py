@@ -142,12 +142,6 @@ class Record(asyncpg.Record):
                 raise AttributeError(name) from None
 
 
-class IdRow(Record):
-    """A row with only its key."""
-
-    id: int
-
-
 def row_columns_sql(row_class: type[Record], table: str, **columns: str) -> str:
     """Return SQL for the columns of a row class, read from one table.
 
@@ -341,6 +335,17 @@ async def fetch_first_row(
 ) -> R | None:
     rows = await fetch_rows(connection, statement, parameters, row_class)
     return rows[0] if rows else None
+
+
+async def fetch_values(connection: Driver, statement: TextClause, parameters: Parameters) -> list[Any]:
+    """Return the first column of all rows of a statement."""
+    return [row[0] for row in await fetch_rows(connection, statement, parameters, Record)]
+
+
+async def fetch_value(connection: Driver, statement: TextClause, parameters: Parameters) -> Any:
+    """Return the first column of the first row of a statement; None without a row."""
+    values = await fetch_values(connection, statement, parameters)
+    return values[0] if values else None
 
 
 async def execute_statement(connection: Driver, statement: TextClause, parameters: Parameters) -> None:

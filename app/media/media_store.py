@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import copy_rows, prefetch
 from app.database.content_tables import media, media_pieces
-from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows, fetch_value
 from app.errors import NotFound
 from app.media.media_zip import MEDIA_PIECE_BYTES, UnpackedPiece
 
@@ -66,10 +66,6 @@ class FileAddress(Record):
 
     name: str
     address: UUID
-
-
-class StoredPiece(Record):
-    data: bytes
 
 
 class CampaignFiles(NamedTuple):
@@ -171,9 +167,9 @@ async def stream_file_range(engine: AsyncEngine, file: StoredFile, byte_range: r
         piece_number, skipped_bytes = divmod(position, MEDIA_PIECE_BYTES)
         parameters = {"campaign": file.campaign_id, "number": file.number, "place": piece_number}
         async with borrow_autocommit_driver(engine) as connection:
-            piece = await fetch_first_row(connection, SELECT_PIECE, parameters, StoredPiece)
+            piece: bytes | None = await fetch_value(connection, SELECT_PIECE, parameters)
         if piece is None:
             return
-        data = piece.data[skipped_bytes : skipped_bytes + byte_range.stop - position]
+        data = piece[skipped_bytes : skipped_bytes + byte_range.stop - position]
         yield data
         position += len(data)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, fetch_values
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict
@@ -119,10 +119,6 @@ class CampaignStateRow(Record):
     layout: int
 
 
-class ItemPriorRow(Record):
-    state: list[float]
-
-
 class Revision(NamedTuple):
     """Key of posteriors and law states: a campaign, one of its revisions, one of its criteria."""
 
@@ -183,8 +179,8 @@ async def load_next_item_heads(
 
 async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
     """Return the parameters of each item's prior, in the order of `items`."""
-    rows = await fetch_rows(connection, FIND_ITEM_PRIORS, {"campaign": campaign_id, "items": items}, ItemPriorRow)
-    return [tuple(row.state) for row in rows]
+    states = await fetch_values(connection, FIND_ITEM_PRIORS, {"campaign": campaign_id, "items": items})
+    return list(map(tuple, states))
 
 
 async def load_campaign_state(connection: Driver, revision: Revision, *, layout: int) -> StateFloats | None:

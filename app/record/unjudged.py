@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, fetch_values
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.law_storage import Revision
@@ -62,19 +62,14 @@ COUNT_UNJUDGED_REASONS = text(f"""
 """)
 
 
-class UnjudgedRow(Record):
-    """Number of annotators who could not judge an item."""
-
-    unjudged: int
-
-
 async def add_unjudged(connection: Driver, campaign: int, annotator: int, seq: int, items: list[int]) -> int:
     """Add a stored answer that counts, and return the highest number of annotators that any of its items has now.
 
     The caller has locked the items' posteriors.
     """
     parameters = {"campaign": campaign, "annotator": annotator, "seq": seq, "items": items}
-    return max((row.unjudged for row in await fetch_rows(connection, ADD_UNJUDGED, parameters, UnjudgedRow)), default=0)
+    annotator_counts: list[int] = await fetch_values(connection, ADD_UNJUDGED, parameters)
+    return max(annotator_counts, default=0)
 
 
 async def count_unjudged(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:

@@ -19,7 +19,7 @@ from app.annotation.hits.assignment import (
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
 from app.database.campaign import is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_value, fetch_values
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.rule import Draw, ItemValues
 
@@ -94,24 +94,6 @@ class FreePlaceRow(Record):
     place_items: list[int]
 
 
-class AwaitedHitCount(Record):
-    """Number of open HITs that an iteration waits for."""
-
-    hits: int
-
-
-class CountedItem(Record):
-    """An item of an open HIT or a free place; one row for each of these."""
-
-    item: int
-
-
-class CurrentIteration(Record):
-    """Number of the newest scheduled iteration, -1 before the first."""
-
-    iteration: int
-
-
 async def propose_scheduled_hit(
     connection: Driver,
     assignment: AssignmentState,
@@ -127,8 +109,7 @@ async def propose_scheduled_hit(
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
-        (row,) = await fetch_rows(connection, LOCK_ITERATION, {"campaign": assignment.campaign_id}, CurrentIteration)
-        current = row.iteration
+        current: int = await fetch_value(connection, LOCK_ITERATION, {"campaign": assignment.campaign_id})
         if current == iteration:
             current += 1
             # Loaded again: the schedule must use the answers that completed the previous iteration.
@@ -159,8 +140,8 @@ async def find_free_place(
     }
     place = await fetch_first_row(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
     if place is None:
-        (awaited,) = await fetch_rows(connection, COUNT_AWAITED_HITS, {**key, "now": now}, AwaitedHitCount)
-        return None, awaited.hits == 0
+        awaited_hits: int = await fetch_value(connection, COUNT_AWAITED_HITS, {**key, "now": now})
+        return None, awaited_hits == 0
     barred = assignment.not_judged or () if assignment.repeat_items else seen_or_held_items(assignment)
     items = [item for item in place.place_items if item not in barred]
     if not items:
@@ -191,16 +172,14 @@ async def fill_place_with_unneeded_items(
 ) -> list[int]:
     """Return the remaining items of a place, filled up with items that no open HIT and no other free place needs."""
     key = {"campaign": assignment.campaign_id}
-    reserved_items = [
-        *await fetch_rows(connection, SELECT_ITEMS_OF_OPEN_HITS, key, CountedItem),
-        *await fetch_rows(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}, CountedItem),
+    reserved_items: list[int] = [
+        *await fetch_values(connection, SELECT_ITEMS_OF_OPEN_HITS, key),
+        *await fetch_values(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}),
     ]
     draw = campaign_index.index.draw(
         assignment.selection_settings.items_per_hit,
         seen=seen_or_held_items(assignment),
-        full=campaign_index.index.full_items(Counter(row.item for row in reserved_items)).union(
-            assignment.not_judged or ()
-        ),
+        full=campaign_index.index.full_items(Counter(reserved_items)).union(assignment.not_judged or ()),
         leading=set(),
         allow_seen=assignment.repeat_items,
         initial_items=items,
@@ -218,16 +197,9 @@ async def store_iteration_schedule(
     """
     index = campaign_index.index
     judgments = index.judgments.copy()
-    np.add.at(
-        judgments,
-        [
-            row.item
-            for row in await fetch_rows(
-                connection, SELECT_ITEMS_OF_OPEN_HITS, {"campaign": assignment.campaign_id}, CountedItem
-            )
-        ],
-        1,
-    )
+    key = {"campaign": assignment.campaign_id}
+    held_items: list[int] = await fetch_values(connection, SELECT_ITEMS_OF_OPEN_HITS, key)
+    np.add.at(judgments, held_items, 1)
     # A thread, because drawing many HITs takes a while; copies, because answers keep coming in meanwhile.
     draws = await asyncio.to_thread(
         draw_iteration_hits,

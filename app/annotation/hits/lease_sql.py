@@ -34,6 +34,7 @@ from app.database.session import (
     compile_statement,
     execute_statement,
     fetch_first_row,
+    fetch_value,
 )
 from app.designs.content import SourceAndReference
 from app.quality.checks import placed_checks_json
@@ -319,10 +320,6 @@ class LeasedHit(ShownItems):
     expires_at: datetime
 
 
-class RenewedLease(Record):
-    expires_at: datetime
-
-
 class LeaseLimits(Record):
     repeat_items: bool
     hits_per_annotator: int | None
@@ -407,8 +404,8 @@ async def renew_lease(
         await lock_revision(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
-        row = await fetch_first_row(connection, RENEW_LEASE, parameters, RenewedLease)
-    return None if row is None else row.expires_at
+        expires_at: datetime | None = await fetch_value(connection, RENEW_LEASE, parameters)
+    return expires_at
 
 
 def capped_items(assignment: AssignmentState | HeldHit, items: Sequence[int]) -> list[int]:

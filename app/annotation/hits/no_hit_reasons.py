@@ -13,7 +13,7 @@ from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_systems_hit
 from app.annotation.hits.hit_proposal import items_never_repeated
 from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_values
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 NoHitReason = Literal[
@@ -42,10 +42,6 @@ FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
 SELECT_ANY_OPEN_HIT = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
 """)
-
-
-class ItemNumber(Record):
-    number: int
 
 
 def has_items_left(
@@ -88,7 +84,7 @@ async def find_no_hit_reason(
         "people": assignment.unjudged_people,
         "always": assignment.always_shown,
     }
-    open_items = {row.number for row in await fetch_rows(connection, SELECT_OPEN_ITEMS, parameters, ItemNumber)}
+    open_items: set[int] = {*await fetch_values(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
         return "all_done"

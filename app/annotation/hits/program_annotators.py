@@ -14,7 +14,7 @@ from app.annotation.platforms.assignments import AssignmentId, find_or_create_as
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import API_PLATFORM
 from app.database.campaign import campaign_not_found
-from app.database.session import Driver, IdRow, fetch_first_row
+from app.database.session import Driver, fetch_first_row, fetch_value
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.selection.segments import distinct_items
 
@@ -82,11 +82,11 @@ async def find_or_create_program_assignment(
         NotFound: `campaign_not_found`.
 
     """
-    campaign = await fetch_first_row(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}, IdRow)
-    if campaign is None:
+    campaign_id: int | None = await fetch_value(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug})
+    if campaign_id is None:
         raise campaign_not_found(slug)
     return await find_or_create_assignment(
-        connection, campaign.id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
+        connection, campaign_id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
     )
 
 

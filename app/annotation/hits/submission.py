@@ -32,7 +32,7 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, fetch_value
 from app.designs.answer import Answer, Form
 from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission
 from app.designs.criteria_settings import CriterionSettings
@@ -197,10 +197,6 @@ class LockedPosterior(Record):
     state: list[float]
 
 
-class ResponseSeq(Record):
-    seq: int
-
-
 @dataclass(frozen=True)
 class AnswerReceipt:
     """Receipt of an answer: its number, and whether the HIT had an answer already."""
@@ -279,8 +275,8 @@ async def submit_after_expiry(connection: Driver, key: AnswerKey, submitted: Sub
     hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-    if first_response := await fetch_first_row(connection, SELECT_FIRST_RESPONSE, key, ResponseSeq):
-        return AnswerReceipt(key.hit, first_response.seq, repeated=True)
+    if first_seq := await fetch_value(connection, SELECT_FIRST_RESPONSE, key):
+        return AnswerReceipt(key.hit, first_seq, repeated=True)
     closed_hit = None
     if hit.status in ("running", "paused"):
         parameters = LateAnswerParameters(

@@ -26,9 +26,17 @@ from app.annotation.hits.lease_sql import (
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
-from app.annotation.hits.submission import AnswerReceipt, ResponseSeq, parse_hit_answers, split_checks
+from app.annotation.hits.submission import AnswerReceipt, parse_hit_answers, split_checks
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, row_columns_sql
+from app.database.session import (
+    Driver,
+    Record,
+    execute_statement,
+    fetch_first_row,
+    fetch_rows,
+    fetch_value,
+    row_columns_sql,
+)
 from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
@@ -149,14 +157,6 @@ class CheckValueRow(Record):
 
     check_number: int
     value: float
-
-
-class CampaignStatusRow(Record):
-    status: str
-
-
-class HitOwnerRow(Record):
-    annotator: int
 
 
 async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
@@ -296,14 +296,12 @@ async def replace_answer(
     async with connection.transaction():
         await lock_revision(connection, key.campaign)
         await execute_statement(connection, LOCK_HIT, key)
-        owner = await fetch_first_row(connection, SELECT_HIT_OWNER, key, HitOwnerRow)
-        if owner is None:
+        annotator_id: int | None = await fetch_value(connection, SELECT_HIT_OWNER, key)
+        if annotator_id is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        if earlier_replacement := await fetch_first_row(connection, SELECT_REPLACEMENT, key, ResponseSeq):
-            return AnswerReceipt(hit_id, earlier_replacement.seq, repeated=True)
-        await execute_statement(
-            connection, LOCK_ANNOTATOR_ROW, {"campaign": key.campaign, "annotator": owner.annotator}
-        )
+        if earlier_seq := await fetch_value(connection, SELECT_REPLACEMENT, key):
+            return AnswerReceipt(hit_id, earlier_seq, repeated=True)
+        await execute_statement(connection, LOCK_ANNOTATOR_ROW, {"campaign": key.campaign, "annotator": annotator_id})
         last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
         if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
             raise answer_final_error()
@@ -337,18 +335,17 @@ async def store_replacement(
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
     parameters = vars(response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}
-    stored = await fetch_first_row(connection, STORE_REPLACEMENT, parameters, ResponseSeq)
-    assert stored is not None  # noqa: S101  (INSERT returns a row or raises)
+    seq: int = await fetch_value(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
-        await remarks.alert_flagged_items(connection, last_answer.id, stored.seq)
-    return stored.seq
+        await remarks.alert_flagged_items(connection, last_answer.id, seq)
+    return seq
 
 
 async def withdraw_replaced_answer(connection: Driver, key: ReplacementKey) -> None:
     """Store the decision that withdraws the older answer. Raises `Conflict` (`answer_final`)."""
-    campaign = await fetch_first_row(connection, LOCK_CAMPAIGN_FOR_DECISION, key, CampaignStatusRow)
+    status: str | None = await fetch_value(connection, LOCK_CAMPAIGN_FOR_DECISION, key)
     exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
-    if campaign is None or campaign.status not in ANSWERABLE_STATUSES or exclusion:
+    if status not in ANSWERABLE_STATUSES or exclusion:
         raise answer_final_error()
     decision = {
         "campaign": key.campaign,

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.personal import PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.database.audit_log import log_change
-from app.database.session import Driver, Record, fetch_first_row
+from app.database.session import Driver, fetch_value
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
 from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
@@ -50,10 +50,6 @@ COUNT_PERSONAL_LINKS = text("""
 """)
 
 
-class PersonNumber(Record):
-    number: int
-
-
 async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
     """Return the arrival with the person's number instead of the link, so that annotators' rows hold no links.
 
@@ -62,14 +58,14 @@ async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: A
 
     """
     key = {"campaign": campaign_id, "link": arrival.worker_id}
-    row = await fetch_first_row(connection, SELECT_PERSON_NUMBER, key, PersonNumber)
-    if row is None:
+    number: int | None = await fetch_value(connection, SELECT_PERSON_NUMBER, key)
+    if number is None:
         raise NotFound(
             "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent "
             "it.",
             code="personal_link_unknown",
         )
-    return replace(arrival, worker_id=str(row.number))
+    return replace(arrival, worker_id=str(number))
 
 
 def read_person_names(

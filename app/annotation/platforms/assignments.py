@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, IdRow, Record, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, fetch_first_row, fetch_rows, fetch_value
 from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,16 +79,10 @@ class AssignmentRow(Record):
     arrived_at: datetime
 
 
-class ArrivalTime(Record):
-    """Time of an assignment's creation."""
-
-    arrived_at: datetime
-
-
 async def has_arrived_before(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
     """Return whether this annotator has arrived from this platform before, in this or another assignment."""
     parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
-    return await fetch_first_row(connection, SELECT_ANNOTATOR_ID, parameters, IdRow) is not None
+    return await fetch_value(connection, SELECT_ANNOTATOR_ID, parameters) is not None
 
 
 async def find_or_create_assignment(
@@ -158,8 +152,8 @@ class WorkerToken:
 async def check_token_age(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment with its id."""
     key = {"campaign": token.assignment.campaign_id, "assignment": token.assignment.assignment_id}
-    row = await fetch_first_row(connection, SELECT_ARRIVAL_TIME, key, ArrivalTime)
-    if row is not None and not token.matches_arrival(row.arrived_at):
+    arrived_at: datetime | None = await fetch_value(connection, SELECT_ARRIVAL_TIME, key)
+    if arrived_at is not None and not token.matches_arrival(arrived_at):
         raise token_expired_error()
 
 

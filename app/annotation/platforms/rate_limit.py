@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, fetch_values
 
 ALLOWANCE_WINDOW = timedelta(hours=1)
 
@@ -21,12 +21,6 @@ class AllowanceExhausted(Exception):
     def __init__(self, charged: Collection[bytes]) -> None:
         super().__init__()
         self.charged = charged
-
-
-class ChargedKey(Record):
-    """Key of a count that was charged."""
-
-    address: bytes
 
 
 def charge_statement(shares_sql: str) -> TextClause:
@@ -61,6 +55,6 @@ async def charge_all_allowances(
     """Charge all counts of a `charge_statement`, or none, in a transaction of its own. Raises `AllowanceExhausted`."""
     async with connection.transaction():
         times = {"now": now, "full": now + ALLOWANCE_WINDOW}
-        rows = await fetch_rows(connection, statement, {**parameters, **times}, ChargedKey)
-        if len(rows) < count:
-            raise AllowanceExhausted([row.address for row in rows])  # rolls back what was charged
+        charged_keys: list[bytes] = await fetch_values(connection, statement, {**parameters, **times})
+        if len(charged_keys) < count:
+            raise AllowanceExhausted(charged_keys)  # rolls back what was charged

@@ -21,7 +21,7 @@ from app.annotation.platforms.rate_limit import (
     charge_statement,
 )
 from app.database.alerts import raise_alert
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, fetch_value
 from app.errors import TooManyVisits
 from app.settings import Settings
 
@@ -61,18 +61,6 @@ COUNT_RECENT_REFUSALS = text("""
 """)
 
 
-class RefusedVisitCount(Record):
-    """Number of visits to a campaign that were refused on a day."""
-
-    refused: int
-
-
-class NextVisitTime(Record):
-    """Time at which the next visit is within the limits, plus one window."""
-
-    room_at: datetime
-
-
 @dataclass(frozen=True)
 class Visitor:
     """Origin of a visitor who only has the link: a keyed hash of the network address."""
@@ -93,18 +81,16 @@ class Visitor:
             await charge_all_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
             await count_refused_visit(connection, campaign_id, now=now)
-            (soonest,) = await fetch_rows(connection, SELECT_NEXT_VISIT_TIME, visit, NextVisitTime)
-            raise too_many_visits_error(soonest.room_at - ALLOWANCE_WINDOW - now) from None
+            room_at: datetime = await fetch_value(connection, SELECT_NEXT_VISIT_TIME, visit)  # plus one window
+            raise too_many_visits_error(room_at - ALLOWANCE_WINDOW - now) from None
 
 
 async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
-    (today,) = await fetch_rows(
-        connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}, RefusedVisitCount
-    )
-    if str(today.refused).strip("0") == "1":
-        log.warning("campaign %s: %d visits were turned away today", campaign_id, today.refused)
-        occasion, about = f"{now:%Y-%m-%d} {today.refused}", f"{today.refused:,} so far today"
+    refused: int = await fetch_value(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now})
+    if str(refused).strip("0") == "1":
+        log.warning("campaign %s: %d visits were turned away today", campaign_id, refused)
+        occasion, about = f"{now:%Y-%m-%d} {refused}", f"{refused:,} so far today"
         await raise_alert(connection, campaign_id, "turned_away", occasion, about=about, because=REFUSED_VISITS_ADVICE)
 
 
