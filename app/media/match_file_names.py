@@ -45,9 +45,9 @@ def match_names_to_paths(
 
     """
     names_by_path: dict[str, list[str]] = {path: [] for path in spellings_by_path}
-    exact_names = set[str]()
+    table_names, exact_names = set(referenced_names), set[str]()
     for path, spellings in spellings_by_path.items():
-        if name := next((way for way in spellings if way in referenced_names), None):
+        if name := next((way for way in spellings if way in table_names), None):
             names_by_path[path].append(name)
             exact_names.add(name)
     matches = PathMatches(names_by_path)
@@ -57,7 +57,7 @@ def match_names_to_paths(
             paths_by_spelling[casefolded_path(way)].add(path)
         for end in path_suffixes(casefolded_path(path)):
             paths_by_suffix[end].add(path)
-    for name in sorted(set(referenced_names) - exact_names - set(existing_names)):
+    for name in sorted(table_names - exact_names - set(existing_names)):
         candidates = candidate_paths(casefolded_path(name), paths_by_spelling, paths_by_suffix)
         if len(candidates) == 1:
             names_by_path[candidates[0]].append(name)

@@ -88,10 +88,10 @@ def test_who_was_never_asked_leads_before_who_was_asked_and_is_as_far_from_the_l
 
 @pytest.mark.parametrize("status", ItemStatus)
 def test_an_answer_to_an_item_that_has_left_the_pool_moves_no_leader(status):
-    """A HIT that shows it can still be answered."""
-    index = index_of(THRESHOLD_RULE, [(0.9, 0.01, 3, 0), (0.5, 0.01, 4, 0), (0.7, 0.01, 4, status)])
+    """A HIT that shows it can still be answered. If its move were noise, the item of one judgment would lead."""
+    index = index_of(THRESHOLD_RULE, [(0.7, 0.01, 1, 0), (0.5, 0.01, 9, 0), (0.7, 0.01, 4, status)])
     assert leader(index) == 1
-    index.update([2], [0.6], [0.01], [5])
+    index.update([2], [0.2], [0.01], [5])
     assert leader(index) == 1
     assert index.status[2] == status
 
