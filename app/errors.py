@@ -38,7 +38,7 @@ def strip_validator_prefix(message: str) -> str:
 
 
 class Refusal(Exception):
-    """A request that is understood and refused; `http.dependencies` makes it a page or JSON, the CLI one line."""
+    """A valid request that Easel refuses. `http.dependencies` shows it as a page or JSON, the CLI as one line."""
 
     status = 400
     code = "refused"
@@ -52,66 +52,76 @@ class Refusal(Exception):
 
 
 class Invalid(Refusal):
-    """The input cannot be read as what it should be. Name the field or the line in the message."""
+    """The input cannot be read as expected. The message names the field or the line."""
 
     status = 422
     code = "invalid"
 
 
 class NotFound(Refusal):
+    """There is nothing at this address, or you have no access to it."""
+
     status = 404
     code = "not_found"
 
 
 class Conflict(Refusal):
-    """The request makes sense, but not in the present state."""
+    """The request is valid, but not possible in the present state."""
 
     status = 409
     code = "conflict"
 
 
 class Gone(Refusal):
-    """The requested thing existed and is over: an expired lease that another annotator has now, or an old token."""
+    """The resource existed but has ended, such as a lease that another annotator now holds, or an old token."""
 
     status = 410
     code = "gone"
 
 
 class Unauthenticated(Refusal):
+    """The request needs a login or an API token."""
+
     status = 401
     code = "login_required"
 
 
 class Forbidden(Refusal):
+    """The role or the token does not allow the request."""
+
     status = 403
     code = "forbidden"
 
 
 class BadGateway(Refusal):
-    """Another server that is needed cannot be reached, or gives a wrong answer."""
+    """Another server that Easel needs cannot be reached or gives an invalid reply."""
 
     status = 502
     code = "bad_gateway"
 
 
 class TooLarge(Refusal):
+    """The request is larger than the server allows."""
+
     status = 413
     code = "too_large"
 
 
 class TooManyAttempts(Refusal):
-    """Too many attempts; `details.retry_after_seconds` tells how long to wait."""
+    """Too many attempts; `details.retry_after_seconds` says how long to wait."""
 
     status = 429
     code = "too_many_attempts"
 
 
 class TooManyVisits(TooManyAttempts):
+    """Too many new annotators came at once; `details.retry_after_seconds` says how long to wait."""
+
     code = "too_many_visits"
 
 
 class Busy(Refusal):
-    """The server is busy and stored nothing; `details.retry_after_seconds` tells when to try again."""
+    """The server is busy and stored nothing; `details.retry_after_seconds` says when to try again."""
 
     status = 503
     code = "busy"

@@ -56,7 +56,7 @@ def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
 def _validate_mail_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     for domain in domains:
         if not is_email_address(f"somebody@{domain}"):
-            raise ValueError(f"'{domain}' is not a domain of e-mail addresses, such as example.org")
+            raise ValueError(f"'{domain}' is not an e-mail domain such as example.org")
     return tuple(domain.lower() for domain in domains)
 
 
@@ -64,7 +64,9 @@ def _validate_issuer(address: str) -> str:
     """Return the issuer exactly as the provider writes it, a slash at the end included."""
     parts = urlsplit(_validate_public_url(address))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
-        raise ValueError(f"'{address}' needs https://: who can change what it says can log in as anybody")
+        raise ValueError(
+            f"'{address}' needs https://: otherwise someone who can change its replies can log in as anyone"
+        )
     return address
 
 
@@ -79,7 +81,7 @@ def _validate_mail_sender(sender: str) -> str:
     """Return a valid sender: an e-mail address, or `Name <address>`."""
     match = re.fullmatch(r"(?:([\w .'-]*)<([^<>]*)>|([^<>]*))", sender.strip())
     if not (match and is_email_address(match[2] or match[3] or "")):
-        raise ValueError(f"'{sender}' is not an address of mail such as easel@example.org or Easel <easel@example.org>")
+        raise ValueError(f"'{sender}' is not an e-mail address such as easel@example.org or Easel <easel@example.org>")
     return sender.strip()
 
 
@@ -124,30 +126,33 @@ class Settings(BaseSettings):
         default_factory=_default_data_dir,
         description="Where the embedded PostgreSQL keeps its data. Default: ~/.local/share/easel.",
     )
-    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 for every network.")
-    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
-    workers: int = Field(1, ge=1, le=64, description="Server processes.")
+    host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 means all networks.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 chooses a free port.")
+    workers: int = Field(1, ge=1, le=64, description="Number of server processes.")
     pool_size: int = Field(
         8,
         ge=2,
         le=100,
-        description="Database connections of each process, 2 or more, half of them for annotators; it opens 3 more.",
+        description=(
+            "Database connections of each process, at least 2. Half of them serve annotators. Each process opens 3 "
+            "more."
+        ),
     )
     public_url: Annotated[str, AfterValidator(_validate_public_url)] | None = Field(
         None,
-        description="Address people reach Easel at when it stands behind a proxy; links start with it.",
+        description="Public address of Easel if it is behind a proxy; links start with it.",
     )
     proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)] = Field(
         ("127.0.0.1",),
-        description="Proxies whose X-Forwarded-For and -Proto headers are believed, comma-separated.",
+        description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
     )
     secret_key: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
         None,
-        description="Key that signs tokens, 32 characters or more. Default: made once, kept in the database.",
+        description="Key that signs tokens, 32 characters or more. Default: a random key, stored in the database.",
     )
     session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
     idle_minutes: int = Field(
-        180, ge=1, le=43_200, description="Minutes without a page opened or a form sent until a login ends."
+        180, ge=1, le=43_200, description="Minutes of inactivity (no page opened, no form sent) until a login ends."
     )
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
@@ -155,68 +160,79 @@ class Settings(BaseSettings):
     visits_per_address: int = Field(
         60,
         ge=1,
-        description="New annotators of a campaign from one network address: so many at once, then so many an hour.",
+        description=(
+            "New annotators of a campaign from one network address: this many at once, then this many per hour."
+        ),
     )
     visits_per_campaign: int = Field(
-        2000, ge=1, description="New annotators of a campaign from everywhere: so many at once, then so many an hour."
+        2000,
+        ge=1,
+        description="New annotators of a campaign from all addresses: this many at once, then this many per hour.",
     )
     untouched_per_address: int = Field(
-        60, ge=1, description="HITs of a campaign that one network address may hold without having touched them."
+        60, ge=1, description="Maximum number of untouched HITs of a campaign that one network address may hold."
     )
     untouched_per_campaign: int = Field(
-        500, ge=1, description="HITs of a campaign that all annotators together may hold without having touched them."
+        500, ge=1, description="Maximum number of untouched HITs of a campaign that all annotators together may hold."
     )
     untouched_minutes: int = Field(
         10,
         ge=1,
         le=1440,
-        description="Minutes until a HIT that nobody has touched goes back; touched, the lease holds.",
+        description="Minutes until an untouched HIT is given to others. A touched HIT is held for its whole lease.",
     )
     max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
     max_media_file_mb: int = Field(
         32, ge=1, le=1024, description="Largest image, recording or video in a zip of files, in MB."
     )
-    max_media_mb: int = Field(512, ge=1, le=10_240, description="Most files that a campaign may have, in MB.")
+    max_media_mb: int = Field(512, ge=1, le=10_240, description="Maximum total size of the files of a campaign, in MB.")
     mturk_submit_origins: OriginsSetting = Field(
-        (), description="More origins that a HIT may be posted back to, besides MTurk's two; comma-separated."
+        (), description="Origins that a HIT may be posted back to, in addition to MTurk's two; comma-separated."
     )
     frame_ancestors: OriginsSetting = Field(
-        (), description="More origins that may frame the MTurk page, besides MTurk's own; comma-separated."
+        (), description="Origins that may frame the MTurk page, in addition to MTurk's own; comma-separated."
     )
 
     oidc_issuer: Annotated[str, AfterValidator(_validate_issuer)] | None = Field(
-        None, description="Address of a provider of logins by OpenID Connect, its issuer. Without it, no such logins."
+        None,
+        description="Issuer address of an OpenID Connect provider for logins. Without it, there are no such logins.",
     )
-    oidc_client_id: str = Field("", description="What the provider calls this server.")
-    oidc_client_secret: SecretStr = Field(SecretStr(""), description="What it gave this server to prove that.")
-    oidc_title: str = Field("single sign-on", max_length=60, description="What the button on the login page calls it.")
+    oidc_client_id: str = Field("", description="Client id of this server at the provider.")
+    oidc_client_secret: SecretStr = Field(SecretStr(""), description="Client secret of this server at the provider.")
+    oidc_title: str = Field(
+        "single sign-on", max_length=60, description="Name of the provider on the button of the login page."
+    )
     oidc_domains: Annotated[
         tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas), AfterValidator(_validate_mail_domains)
     ] = Field(
         (),
-        description="Domains of mail whose people get an account when they first come; others must be invited. "
-        "Comma-separated.",
+        description=(
+            "E-mail domains whose users get an account at their first login; others must be invited. Comma-separated."
+        ),
     )
     oidc_role: Literal["guest", "member", "viewer", "manager"] = Field(
-        "guest", description="Their role for the server then."
+        "guest", description="Role on the server of users who get an account by their e-mail domain."
     )
 
     smtp_url: Annotated[SecretStr, AfterValidator(_validate_smtp_url)] | None = Field(
-        None, description="Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, no mails."
+        None,
+        description=(
+            "Mail server for alerts: smtp://name:password@host:587, or smtps://. Without it, Easel sends no e-mail."
+        ),
     )
     smtp_from: Annotated[str, AfterValidator(_validate_mail_sender)] = Field(
-        "easel@localhost", description="Address that mails come from, such as Easel <easel@example.org>."
+        "easel@localhost", description="Sender address of e-mails, such as Easel <easel@example.org>."
     )
     webhooks_inside: bool = Field(
         default=False,
-        description="1: webhooks of campaigns may go to this machine, to private networks, and without TLS.",
+        description="1 allows webhooks of campaigns to this machine, to private networks and without TLS.",
     )
 
     @model_validator(mode="after")
     def require_complete_provider(self) -> Self:
         """Require all three settings of a login provider, or none."""
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
-            raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET beside it")
+            raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET")
         return self
 
 

@@ -1,6 +1,6 @@
 """How long Krippendorff's alpha takes, beside the `krippendorff` package: `python -m benchmarks.agreement`.
 
-Scores on a slider of 101 steps, 5 judgments an item by 200 annotators. Both take the table they want: ours the
+Scores on a slider of 101 steps, 5 judgments per item by 200 annotators. Both take the table they want: ours the
 judgments, the package one row per annotator. The package builds a table of values by values for every item, so it is
 run in a process of its own that may take 4 GB.
 """
@@ -68,7 +68,7 @@ def _theirs(judgments: Judgments, sender: Connection) -> None:
 
 
 def main() -> None:
-    print(f"Krippendorff's alpha (interval), {EACH} judgments an item, {STEPS} values")
+    print(f"Krippendorff's alpha (interval), {EACH} judgments per item, {STEPS} values")
     print()
     print("| items | ours, s | ours with 1000 draws, s | `krippendorff`, s | alpha, ours | alpha, theirs |")
     print("|---|---|---|---|---|---|")

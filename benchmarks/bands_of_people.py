@@ -103,7 +103,7 @@ def line_of(row: Row, found: Sequence[Looked], look: int) -> str:
 
 def main() -> None:
     experiments = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    print("| arm | annotators | judgments an item | Spearman | apart | error | held | by a bootstrap |")
+    print("| arm | annotators | judgments per item | Spearman | apart | error | held | by a bootstrap |")
     print("|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in ROWS:

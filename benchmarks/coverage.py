@@ -168,7 +168,7 @@ def show(
     *,
     columns: str,
 ) -> None:
-    """A table. run: every interval, by judgments an item and a seed. columns: what a cell holds."""
+    """A table. run: every interval, by judgments per item and a seed. columns: what a cell holds."""
     print(f"\n{title}; {runs} runs\n")
     heads = [f"{per_item} an item: {columns}" for per_item in per_items]
     print("| interval | " + " | ".join(heads) + " |\n" + "|---" * (1 + len(per_items)) + "|")

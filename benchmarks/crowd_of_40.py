@@ -1,11 +1,11 @@
-"""Forty made-up annotators through the real pages, ten of whom do not care: whom the preset `strict` holds, and what
+"""Forty simulated annotators through the real pages, ten of whom do not care: whom the preset `strict` holds, and what
 that does to the scores. `python -m benchmarks.crowd_of_40 [--seeds 20] [--first 1] [--held-only]`
 
 Thirty are careful: they differ in bias, noise, how much of the scale they use and how quick they are. Four answer at
 random, two give straight lines, two need a tenth of the usual time and hardly look, two fail gold items and answer all
 others like careful people. Each answers 36 HITs of five of 200 items, in random order, over HTTP; the clock that pages
-ask is made up, too. After each round the annotators are looked at, as the server does in the background. Who is held is
-then excluded, and the scores are compared with those of another campaign that the thirty careful ones alone answer.
+ask is simulated, too. After each round the annotators are looked at, as the server does in the background. Who is held
+is then excluded, and the scores are compared with those of another campaign that the thirty careful ones alone answer.
 """
 
 import argparse
@@ -267,7 +267,7 @@ async def run(app: FastAPI, seeds: Sequence[int], *, with_those_alone: bool) -> 
     print("|---|---|---|---|---|---|---|---|---|---|")
     good = 0
     async with app.router.lifespan_context(app):
-        app.state.campaign_monitor.request_scan = lambda _campaign: None  # the looks here come at a made-up time
+        app.state.campaign_monitor.request_scan = lambda _campaign: None  # the looks here come at a simulated time
         for seed in seeds:
             found = await one_seed(app, seed, OF_40, with_those_alone=with_those_alone)
             good += found.good(OF_40)

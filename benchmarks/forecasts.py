@@ -153,7 +153,7 @@ def main() -> None:
     rows = rows_of(sys.argv[2] if len(sys.argv) > 2 else None)
     print(
         f"{campaigns} campaigns each, {DEFAULT_FORECAST_RUNS} runs a forecast, "
-        f"up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments an item\n"
+        f"up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments per item\n"
     )
     print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")

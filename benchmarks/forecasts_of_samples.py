@@ -1,9 +1,9 @@
 """How far forecasts of a sample are from those of all items: `python -m benchmarks.forecasts_of_samples [FORECASTS]`.
 
 By default 4 of each. Drafts of 2,000 items, with HITs of 5, by annotators like those of the translations et-en, are
-forecast as the page *Plan* does for large campaigns, and with all items. The table shows how many judgments an item the
-forecast says, as the mean over forecasts of their medians, the ends of their bands, and the seconds of one processor
-that a run took.
+forecast as the page *Plan* does for large campaigns, and with all items. The table shows how many judgments per item
+the forecast says, as the mean over forecasts of their medians, the ends of their bands, and the seconds of one
+processor that a run took.
 """
 
 import sys
@@ -39,7 +39,7 @@ ROWS = tuple(Row(goal, best, simulated) for goal, best in GOALS for simulated in
 
 
 def planned(row: Row, seed: int) -> Array:
-    """Median and band in judgments an item, and seconds a run."""
+    """Median and band in judgments per item, and seconds a run."""
     begun = time.process_time()
     goal = {"goal": row.goal, "when_reached": "tell", "goal_percent": 95, "goal_within": 10}
     goal |= {"goal_width": 10, "goal_correlation": 0.9}
@@ -60,7 +60,7 @@ def planned(row: Row, seed: int) -> Array:
 def main() -> None:
     forecasts = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     print(f"{forecasts} forecasts each, of {RUNS} runs\n")
-    print("| goal | items simulated | judgments an item | seconds a run |")
+    print("| goal | items simulated | judgments per item | seconds a run |")
     print("|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in ROWS:

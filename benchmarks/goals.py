@@ -1,7 +1,7 @@
 """Judgments that a goal needs: `python -m benchmarks.goals [RUNS]`, default 100.
 
 Campaigns in memory of 150 items, with HITs of 5, each by one of 30 annotators. Of a goal the table says at how many
-judgments an item a rule meets it as well as all items asked evenly and at random meet it with 10; the band holds 90 %
+judgments per item a rule meets it as well as all items asked evenly and at random meet it with 10; the band holds 90 %
 of what resampled runs say. The goals: the share of the true top 15 that is found, the share of items on the right side
 of the median, Spearman with the truth. The data: simulated annotators who are alike, on items that are equally hard or
 not (the noise's logarithm differs by .5); the real scores of MLQE (examples/data/mlqe), of an item any as often as it
@@ -105,7 +105,7 @@ def campaign(rule: str, law: str, truth: Array, rng: np.random.Generator) -> Sim
 
 
 def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Array:
-    """How well the goal is met after every half judgment an item, (20,); for `even` after every whole one, twice."""
+    """How well the goal is met after every half judgment per item, (20,); for `even` after every whole one, twice."""
     rng = np.random.default_rng([seed, 11])
     people, truth = data.made(rng)
     mine = campaign("scores" if rule == "even" else rule, law, truth, np.random.default_rng([seed, 12]))
@@ -121,7 +121,7 @@ def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Arra
 
 
 def met_at(courses: Array, goal: float) -> float:
-    """Judgments an item at which the mean of runs, (runs, 20), meets a goal; infinite if it does not."""
+    """Judgments per item at which the mean of runs, (runs, 20), meets a goal; infinite if it does not."""
     reached = courses.mean(axis=0) >= goal
     return (1 + int(reached.argmax())) / LOOKS if reached.any() else np.inf
 
@@ -174,7 +174,7 @@ def main() -> None:
     aware = [("best", "easl", "easl"), ("scores", "easl-aware", "easl"), ("best", "easl-aware", "easl")]
     with a_process_per_core() as pool:
         mine = Runs(runs, pool)
-        mine.show("Top 15: judgments an item", simulated + real, top, [("best", law, law) for law in LAWS])
+        mine.show("Top 15: judgments per item", simulated + real, top, [("best", law, law) for law in LAWS])
         mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
         mine.show("Side of the median", simulated + real, share_on_right_side, [("threshold", "easl", "easl")])
         mine.show_losses(simulated + real, ["scores", "easl"])

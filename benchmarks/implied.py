@@ -2,9 +2,9 @@
 
 Of the judgments of UKPConvArg1, in the order of time: a pair that was implied when it was judged tells whether that was
 right. Beside what Easel takes as implied stand two other readings: by everybody's answers, and with ties in the chains.
-Then a made-up annotator of 100 items who is asked all pairs in random order but those that are implied, of which one in
-ten is asked anyway; beside it the same if answers that contradict what is implied are let in. At last the time of the
-processor that answers and draws take.
+Then a simulated annotator of 100 items who is asked all pairs in random order but those that are implied, of which one
+in ten is asked anyway; beside it the same if answers that contradict what is implied are let in. At last the time of
+the processor that answers and draws take.
 """
 
 import time
@@ -99,7 +99,7 @@ def let_in(noise: float, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def savings(runs: int = 3) -> None:
-    print("\nA made-up annotator and all pairs of 100 items, of implied ones one in ten\n")
+    print("\nA simulated annotator and all pairs of 100 items, of implied ones one in ten\n")
     print("| noise | pairs asked | implied, wrong by the truth | the same, contradictions let in | |")
     print("|---:|---:|---:|---:|---:|")
     for noise in (0.0, 0.05, 0.15, 0.3):

@@ -1,9 +1,9 @@
 """How many labels are right at an equal budget, by rule of selection: `python -m benchmarks.label_selection`.
 
-A made-up crowd labels 300 items of four classes, one item a HIT: three of four labels are right, and who errs takes two
-of the classes for each other most of the time, the other two seldom. In the second crowd every fifth item divides its
-annotators for ever. Wanted are at most ten labels of an item; the budget is spent by each rule, and by uniform asking,
-which gives to each item as many as to any other. The label of an item is the one given most often.
+A simulated crowd labels 300 items of four classes, one item a HIT: three of four labels are right, and who errs takes
+two of the classes for each other most of the time, the other two seldom. In the second crowd every fifth item divides
+its annotators for ever. Wanted are at most ten labels of an item; the budget is spent by each rule, and by uniform
+asking, which gives to each item as many as to any other. The label of an item is the one given most often.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ Moderated Neyman allocation (`systems/neyman.py`) against asking about all items
 campaigns in memory of 150 items with HITs of 5 and of 1, on the data of `benchmarks.goals`; the noise's logarithm
 differs by 0, .5 or .8 between simulated items. The truth is what annotators would say of an item on average. Of
 Spearman with the truth, and of the root mean square error in points, the table tells what `scores` reaches, and how far
-Neyman is above or below in the mean of paired runs; then with how many judgments an item Neyman has the error that
+Neyman is above or below in the mean of paired runs; then with how many judgments per item Neyman has the error that
 `scores` has with 10 and with 20, and in how many runs it had evidence by then. Bands hold 90 % of what resampled runs
 say.
 """
@@ -33,7 +33,7 @@ from benchmarks.stopping import NOISE, cut
 from benchmarks.systems.neyman import NEYMAN, GainsMost, variances_differ
 
 SIZES = (5, 1)  # of a HIT
-AT = (3, 5, 10, 20)  # judgments an item
+AT = (3, 5, 10, 20)  # judgments per item
 SAME_AS = (10, 20)
 LOOKS = 5  # an item and judgment
 SPARE = 2  # where Neyman needs more
@@ -54,7 +54,7 @@ def simulated(spread: float, rng: np.random.Generator) -> tuple[SimulatedAnnotat
 
 
 def course(data: Data, rule: Rule, n: int, most: int, seed: int) -> list[Look]:
-    """One run, up to `most` judgments an item."""
+    """One run, up to `most` judgments per item."""
     people, truth = data.made(np.random.default_rng([seed, 21]))
     asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=n, gamma=0.1)
     mine = SimulatedCampaign(
@@ -75,7 +75,7 @@ def evidence(mine: SimulatedCampaign) -> float:
 
 
 def met_at(errors: Array, goal: float) -> float:
-    """Judgments an item at which the mean error of runs, (runs, looks), is down to the goal; infinite if never."""
+    """Judgments per item at which the mean error of runs, (runs, looks), is down to the goal; infinite if never."""
     met = errors.mean(axis=0) <= goal
     return (1 + int(met.argmax())) / LOOKS if met.any() else np.inf
 
@@ -98,7 +98,7 @@ class Pair(NamedTuple):
         return f"{even.mean():.{places - 1}f} {more.mean():+.{places}f} ({low:+.{places}f} to {high:+.{places}f})"
 
     def same_as(self, look: int) -> str:
-        """With how many judgments an item Neyman has the error that `scores` has at this look."""
+        """With how many judgments per item Neyman has the error that `scores` has at this look."""
         errors, goals = self.neyman[:, :, 1], self.even[:, look, 1]
         again = [met_at(errors[k], goals[k].mean()) for k in resampled(len(goals))]
         low, high = np.percentile(again, (5, 95), method="nearest")

@@ -47,7 +47,7 @@ OTHERS = text("""
 
 
 async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgments: int) -> int:
-    """A campaign of so many judgments an item, whose items others hold but for so many."""
+    """A campaign of so many judgments per item, whose items others hold but for so many."""
     settings = CampaignSettings(name="Open", question="How much?", items_per_hit=N, judgments_per_item=judgments)
     async with engine.begin() as connection:
         campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)

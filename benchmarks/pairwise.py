@@ -1,6 +1,6 @@
 """Judgments of pairs, beside the usual tools and on real data: `python -m benchmarks.pairwise [llmfao.csv]`.
 
-Bradley-Terry on a million made-up judgments, with evalica (Rust) in the same run; then what the methods say about
+Bradley-Terry on a million simulated judgments, with evalica (Rust) in the same run; then what the methods say about
 the arguments of examples/data/ukp_convarg1. llmfao.csv is not part of Easel: it lies in the repository of evalica
 (<https://github.com/dustalov/evalica>, commit 2ebe79e), and with its path the two are compared on it too.
 """

@@ -1,4 +1,4 @@
-"""Made-up annotators fitted to real ones: `python -m benchmarks.populations`.
+"""Simulated annotators fitted to real ones: `python -m benchmarks.populations`.
 
 The populations of `simulation.annotators` that bear the name of data are what this prints for the MLQE judgments
 (examples/data/mlqe): six judgments of each of 1,000 sentences, whose places in the published list stand for people.
@@ -79,7 +79,7 @@ def fitted(scores: Array) -> Population:
     )
 
 
-def simulated(population: Population, scores: Array, seed: int) -> Array:
+def simulate_answers(population: Population, scores: Array, seed: int) -> Array:
     """As many answers of as many annotators, about items whose truth is their mean score; (items, annotators)."""
     rng = np.random.default_rng(seed)
     truth = scores.mean(axis=1)
@@ -92,8 +92,8 @@ def main() -> None:
         scores = mlqe(languages)
         population = fitted(scores)
         print(f"\n{languages}: {population}\n\n| | {' | '.join(Looks._fields)} |\n|---|{'---|' * len(Looks._fields)}")
-        again = np.mean([looks(simulated(population, scores, seed)) for seed in range(RUNS)], axis=0)
-        for name, row in (("real", looks(scores)), ("made up", again)):
+        again = np.mean([looks(simulate_answers(population, scores, seed)) for seed in range(RUNS)], axis=0)
+        for name, row in (("real", looks(scores)), ("simulated", again)):
             print(f"| {name} | {' | '.join(f'{value:.3f}' for value in row)} |")
 
 

@@ -1,6 +1,6 @@
 """How long choosing one HIT takes, and how that grows with the number of items: `python -m benchmarks.selection`.
 
-A campaign in the middle of its life: Beta posteriors after 0 to 12 judgments an item. Every HIT is drawn for an
+A campaign in the middle of its life: Beta posteriors after 0 to 12 judgments per item. Every HIT is drawn for an
 annotator who has seen 50 items (of few a quarter), while 8 other HITs are open, and then answered: so each draw comes
 after an update of 5 items. Algorithm 1 is beside the rules for a goal, and, in the same run, beside the same draw done
 literally: match quality with all items and `rng.choice`.

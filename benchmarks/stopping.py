@@ -2,12 +2,12 @@
 
 Campaigns in memory of 30 items, with HITs of 5, each by one of 40 annotators with small biases. After every HIT it is
 looked whether the goal is reached with a probability of 95 %, and the campaign ends when it is. The truth is what all
-annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments an
-item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
+annotators would say on average. Of each goal: in how many of the campaigns that ended it was met, how many judgments
+per item they took, and how many had not ended with 60. Of narrow intervals: how many of them hold the true mean.
 
 Then campaigns that release items as they settle, with at most 20 judgments of each, also where a fifth of the
 annotators answers at random, or where the noise differs from item to item: how many of the released items are as they
-are said to be (of intervals: how many hold the true mean), how many judgments an item they took, how many it takes to
+are said to be (of intervals: how many hold the true mean), how many judgments per item they took, how many it takes to
 ask about all items evenly until as many are settled, 20 where it takes more, and which share was not released.
 """
 
@@ -85,7 +85,7 @@ class End(NamedTuple):
 
 class Released(NamedTuple):
     """Of a campaign that released items: how many of them are as they are said to be, and how many they are. How many
-    judgments an item that took, and how many it takes evenly, without a release, until as many are settled.
+    judgments per item that took, and how many it takes evenly, without a release, until as many are settled.
     """
 
     right: int
@@ -233,7 +233,7 @@ AS_SAID = {"best": places_right, "threshold": sides_right, "intervals": held}
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print(f"{runs} campaigns each\n\n| items | goal, rule | right | judgments an item | not ended |")
+    print(f"{runs} campaigns each\n\n| items | goal, rule | right | judgments per item | not ended |")
     print("|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for truths in TRUTHS:
@@ -243,7 +243,7 @@ def main() -> None:
                 right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
                 cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
-        print("\n| items | annotators | goal | released as said | judgments an item | asked evenly | not released |")
+        print("\n| items | annotators | goal | released as said | judgments per item | asked evenly | not released |")
         print("|---|---|---|---|---|---|---|")
         for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
             runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))

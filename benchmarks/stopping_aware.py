@@ -1,10 +1,10 @@
 """Benefit of stopping by the scores of `easl-aware`: `python -m benchmarks.stopping_aware [RUNS]`, default 200.
 
 Campaigns in memory of 40 items under the law `easl-aware`, with HITs of 5, each by one of 20 annotators with biases, of
-whom none, 15 and 30 % answer at random. From 2 judgments an item on it is looked after every judgment an item whether
+whom none, 15 and 30 % answer at random. From 2 judgments per item on it is looked after every judgment per item whether
 the goal is reached with a probability of 95 %, but for differences of 10 points: by the plain means of all answers and
 how far annotators differ, and by the law's own scores with the errors of its fit to all judgments, as such campaigns do
-it. Of each: in how many of the campaigns that it ended the goal was met, how many judgments an item they had, and how
+it. Of each: in how many of the campaigns that it ended the goal was met, how many judgments per item they had, and how
 many had not ended with 20; of narrow intervals, how many hold the truth. The truth is what those who look would say on
 average.
 """
@@ -104,7 +104,7 @@ def right(goal: str, known: ModeratedMeans, score: Array, truth: Array) -> float
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print(f"{runs} campaigns each\n\n| at random | goal | measured by | right | judgments an item | not ended |")
+    print(f"{runs} campaigns each\n\n| at random | goal | measured by | right | judgments per item | not ended |")
     print("|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for at_random in AT_RANDOM:

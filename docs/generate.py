@@ -31,6 +31,35 @@ ON_A_PAGE_OF_THEIR_OWN = 40  # options; a command with more of them gets a page
 
 NOTES = ("Note", "Inestimable", "NotConverged")  # calls that make a note of an analysis
 CODE_FIRST = ("Note", "MediaProblem")  # calls that name the code as their first argument
+# Explanations of codes whose message is composed of several sentences, so that no single one explains the code.
+EXPLANATIONS = {
+    "all_are_best": "All items would count as the best. Choose another goal, or fewer best items.",
+    "excel_workbook": "This is an Excel workbook. Save it as CSV UTF-8 and upload that.",
+    "json_unreadable": "this is not valid JSON.",
+    "media_type_unknown": "is not an image, a recording or a video that browsers can show.",
+    "media_unnamed": "No item names … in the zip. Nothing was imported.",
+    "not_a_table": "The file is not a table. The message says what it is and how to convert it.",
+    "settings_invalid": "Settings are not valid. `details.fields` names each of them.",
+    "settings_problem": "An environment variable has an invalid value. The message names the variable.",
+    "startup_problem": "Easel cannot start on this machine. The message says why.",
+    "too_few_items": "“…” has fewer items than one HIT needs. Upload them, then launch.",
+    "yaml_unreadable": "Line …: the message says what is not valid in the file. Nothing was created.",
+    "baseline_advice": "Whether the baseline wins and loses about equally, and otherwise which baseline to choose.",
+    "draws_without_value": "In … of … draws of the items, the value is not defined; the interval uses the others.",
+    "figure_without_interval": "There is no interval for one of the correlations, for the reason given.",
+    "judged_again": "… items were judged again by the same annotator, which does not narrow any interval.",
+    "mean_over_pairs": "The value is the mean over … pairs of annotators, ….",
+    "most_groups": "The table or its columns show only the first … answers.",
+    "no_interval": "There is no interval, for the reason given.",
+    "no_intervals": "It is unknown how far annotators differ, so there are no intervals.",
+    "no_scale": "No scale fits the preferences, for the reason given.",
+    "no_score": "… items have no judgment, and so no score.",
+    "no_transitivity": "There is no transitivity kappa, for the reason given.",
+    "not_standardised": "… annotators gave one judgment, which cannot be standardised: … judgments left out.",
+    "one_judgment": "… items have one judgment: its error is estimated from the other items.",
+    "one_side_constant": "All scores of one side are equal, so there is no correlation.",
+    "ties_count_half": "… ties count as half a win for each of the two items.",
+}
 
 
 def cell(text: str) -> str:
@@ -62,9 +91,9 @@ def settings_page() -> str:
         )
     return (
         f"# Server settings\n\n{NOTE}\n"
-        "Easel reads its server settings from environment variables. None is required. `easel serve` refuses a value\n"
-        "that it cannot work with and names the variable. [Campaigns](../researchers/settings.md) have their own.\n\n"
-        + table(("variable", "what it is", "default"), *rows)
+        "Easel reads its server settings from environment variables. None is required. `easel serve` refuses an\n"
+        "invalid value and names the variable. [Campaigns](../researchers/settings.md) have their own.\n\n"
+        + table(("variable", "meaning", "default"), *rows)
     )
 
 
@@ -153,9 +182,9 @@ def campaign_options_page() -> str:
     return (
         f"# Options of campaign create and edit\n\n{NOTE}\n"
         "`easel campaign create` and `easel campaign edit` take the same settings; `edit` changes those that you\n"
-        "name. [Campaign settings](../researchers/settings.md) says what they are for.\n\n"
+        "name. [Campaign settings](../researchers/settings.md) explains them.\n\n"
         + table(("option", "meaning"), *((name, text) for name, text in create.items() if name in edit))
-        + "\nOnly one of the two has these:\n\n"
+        + "\nThese options belong to only one of the two commands:\n\n"
         + table(
             ("option", "command", "meaning"),
             *((name, where[name in create], create.get(name, edit.get(name, ""))) for name in only),
@@ -187,9 +216,11 @@ def joined(node: ast.JoinedStr, rest: str) -> str:
 
 def words_of(node: ast.AST) -> str:
     """Return a text as it is written, with … in the place of what it names."""
-    if isinstance(node, ast.Constant):
-        return re.sub(r"{\w*}", "…", node.value) if isinstance(node.value, str) else ""
-    return joined(node, "…") if isinstance(node, ast.JoinedStr) else ""
+    if isinstance(node, ast.JoinedStr):
+        text = joined(node, "…")
+    else:
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return re.sub(r"{\w*}", "…", text)
 
 
 def first_sentence(node: ast.AST) -> str:
@@ -253,24 +284,28 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 def error_codes_page() -> str:
     rows = [
-        (f"`{code}`", ", ".join(map(str, sorted(known))), cell(message))
+        (f"`{code}`", ", ".join(map(str, sorted(known))), cell(EXPLANATIONS.get(code, message)))
         for code, (known, message) in sorted(codes(of_notes=False).items())
     ]
     return (
         f"# Error codes\n\n{NOTE}\n"
-        "Every refusal has a code, which does not change once it is released; the words of the message may. The API\n"
-        'answers `{"error": {"code": ..., "message": ..., "details": {...}}}`, the command line prints the message.\n'
-        "Codes without an HTTP status come with another refusal, or on the command line alone. `…` is what the\n"
-        "message names. `*` in a code is a word such as `annotator`.\n\n" + table(("code", "HTTP", "message"), *rows)
+        "Every refusal has a code, which does not change once it is released; its message may change. The API\n"
+        'answers `{"error": {"code": ..., "message": ..., "details": {...}}}`; the command line prints the message.\n'
+        "Codes without an HTTP status occur within another refusal, or only on the command line. `…` stands for\n"
+        "a name or number, and `*` in a code for a word such as `annotator`.\n\n"
+        + table(("code", "HTTP", "message"), *rows)
     )
 
 
 def analysis_notes_page() -> str:
-    rows = [(f"`{code}`", cell(message)) for code, (_, message) in sorted(codes(of_notes=True).items())]
+    rows = [
+        (f"`{code}`", cell(EXPLANATIONS.get(code, message)))
+        for code, (_, message) in sorted(codes(of_notes=True).items())
+    ]
     return (
         f"# Codes of notes\n\n{NOTE}\n"
-        "A method of [analysis](../researchers/analysis.md) says in `notes` what its figures rest on, or why it has\n"
-        "none. Each note has one of these codes, which does not change once it is released; the words may.\n\n"
+        "The `notes` of a method of [analysis](../researchers/analysis.md) explain the limits of its figures, or why\n"
+        "there are none. Each note has one of these codes, which does not change once it is released; its text may.\n\n"
         + table(("code", "note"), *rows)
     )
 
@@ -288,8 +323,8 @@ def addresses_page() -> str:
     ]
     return (
         f"# Addresses of the API\n\n{NOTE}\n"
-        "All begin with `/api/v1`. Your server shows every field at `/admin/api`. [API](api.md) says how to begin.\n\n"
-        + table(("method", "address", "what it does"), *rows)
+        "All addresses begin with `/api/v1`. Your server shows every field at `/admin/api`. [API](api.md) shows\n"
+        "how to begin.\n\n" + table(("method", "address", "what it does"), *rows)
     )
 
 

@@ -265,15 +265,15 @@ def test_an_import_says_when_there_are_more_judgments_than_wanted(easel, files, 
     assert "the campaign is finished" in output
 
 
-def test_made_up_annotators_rehearse_a_campaign(easel, running):
+def test_simulated_annotators_rehearse_a_campaign(easel, running):
     said = easel("simulate", running, "--hits", 3, "--annotators", 2, "--pace", 0).output
-    assert said == "Made-up annotators answered 3 HITs of verbs.\n"
+    assert said == "Simulated annotators answered 3 HITs of verbs.\n"
     rows = list(csv.DictReader(io.StringIO(easel("export", running, "responses").output)))
     assert {row["source"] for row in rows} == {"simulation"}
     assert easel("verify", running).exit_code == 0
 
 
-def test_made_up_annotators_answer_as_real_ones_did(easel, running):
+def test_simulated_annotators_answer_as_real_ones_did(easel, running):
     chosen = ("--like", "mlqe-ro-en", "--careless", 0.5, "--careless-how", "middle")
     easel("simulate", running, "--hits", 8, "--annotators", 2, "--pace", 0, *chosen)
     rows = list(csv.DictReader(io.StringIO(easel("export", running, "responses").output)))
@@ -315,14 +315,14 @@ def test_ctrl_c_ends_a_plan_after_the_campaign_that_is_simulated(easel, running,
     assert simulated == []
 
 
-def test_made_up_annotators_stop_when_nothing_is_left(easel, running):
+def test_simulated_annotators_stop_when_nothing_is_left(easel, running):
     easel("simulate", running, "--hits", 1000, "--pace", 0)
     (campaign,) = json.loads(easel("campaign", "list", "--json").output)
     assert campaign["status"] == "finished"
     assert campaign["judgments_taken"] == campaign["judgments_wanted"]
 
 
-def test_made_up_annotators_stop_when_the_goal_is_reached(easel, running):
+def test_simulated_annotators_stop_when_the_goal_is_reached(easel, running):
     easel("campaign", "edit", running, "--goal", "intervals", "--goal-width", 50, "--when-reached", "pause")
     easel("simulate", running, "--hits", 8, "--pace", 0)
     (campaign,) = json.loads(easel("campaign", "list", "--json").output)
@@ -345,7 +345,10 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     assert "verbs is running." not in asked.output
     launched = easel("campaign", "launch", "verbs", "--yes").output
     assert launched.startswith("verbs is running.")
-    assert "10 of a hundred HITs are to show a check, and there is none: add items with some." in launched
+    assert (
+        "10 of 100 HITs should show a check, but the campaign has no checks. Import items that include checks."
+        in launched
+    )
 
 
 def test_delete_asks_first(easel):

@@ -29,7 +29,7 @@ async def test_a_process_opens_as_many_connections_as_the_documentation_says(app
     more = sum(engine.pool.size() for engine in engines) - state.settings.pool_size
     operators = (ROOT / "docs/operators/scaling.md").read_text()
     assert re.findall(r"half of them kept for annotators, and (\d+) more", operators) == [str(more)]
-    assert f"; it opens {more} more." in (Settings.model_fields["pool_size"].description or "")
+    assert f"Each process opens {more} more." in (Settings.model_fields["pool_size"].description or "")
 
 
 @pytest.mark.parametrize(

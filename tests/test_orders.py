@@ -27,7 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 async def rehearsed(engine, hits=60, **settings):
-    """A campaign of 20 items whose true order is that of their numbers, answered by a made-up crowd."""
+    """A campaign of 20 items whose true order is that of their numbers, answered by a simulated crowd."""
     campaign = await create_running_campaign(engine, items=20, launched=False, judgments_per_item=40, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('truth', number)"))
@@ -52,7 +52,7 @@ async def rehearsed(engine, hits=60, **settings):
 
 @pytest.mark.parametrize("law", ["ra", "trueskill"])
 @pytest.mark.parametrize("design", SETTINGS)
-async def test_a_made_up_crowd_is_recovered_and_replays_to_the_bit(engine, design, law):
+async def test_a_simulated_crowd_is_recovered_and_replays_to_the_bit(engine, design, law):
     campaign = await rehearsed(engine, update_law=law, **SETTINGS[design])
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert spearmanr(scores, np.arange(20)).statistic > 0.9

@@ -166,7 +166,7 @@ def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words(
         with subtests.test(content=content, line=line):
             problem = refused(content)
             assert (problem.code, problem.details["line"]) == ("csv_unreadable", line)
-            assert "Lines end in different ways" in problem.message
+            assert "mixes different line ends" in problem.message
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])

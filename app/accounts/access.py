@@ -76,7 +76,7 @@ def require_need(access: Access, need: str) -> None:
         return
     if access.only_campaign_id is not None and need in SERVER_NEEDS & granted_needs(access.role, access.member):
         raise Forbidden(
-            "Your token is for one campaign only, and this needs one for the whole server. Nothing was changed.",
+            "Your token is for one campaign only, but this needs a token for the whole server. Nothing was changed.",
             code="token_of_one_campaign",
         )
     if access.scopes is not None and access.role_allows(need):

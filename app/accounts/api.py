@@ -98,7 +98,7 @@ class Lines(BaseModel):
 class LogApiQuery(AuditLogQuery):
     """The query of a program, which chooses the length of a page, too."""
 
-    size: int = Field(default=100, ge=1, le=1000, description="Lines of a page.")
+    size: int = Field(default=100, ge=1, le=1000, description="Lines per page.")
 
 
 @log_router.get("/log")

@@ -74,7 +74,7 @@ def validate_note(words: str) -> str:
     """Return the note without surrounding blanks. Raises `Invalid` (`note_invalid`)."""
     words = words.strip()
     if len(words) > MAX_NOTE_CHARACTERS or not words.isprintable():
-        raise Invalid(f"A note is one line of at most {MAX_NOTE_CHARACTERS} characters.", code="note_invalid")
+        raise Invalid(f"A note must be one line of at most {MAX_NOTE_CHARACTERS} characters.", code="note_invalid")
     return words
 
 
@@ -98,7 +98,7 @@ async def delete_invitation(connection: AsyncConnection, campaign: Campaign | No
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
-        raise NotFound("This invitation was used, withdrawn or is too old.", code="invitation_not_found")
+        raise NotFound("This invitation was used or withdrawn, or it is too old.", code="invitation_not_found")
     await log_change(connection, "invitation.withdrawn", campaign, about=row.words, before={"role": row.role})
 
 
@@ -128,7 +128,7 @@ async def find_open_invitation(connection: AsyncConnection, token: str, *, now: 
 
 def invitation_used_error() -> Gone:
     return Gone(
-        "This invitation was used already, was withdrawn or is too old. Ask for another one.", code="invitation_used"
+        "This invitation was already used or withdrawn, or it is too old. Ask for another one.", code="invitation_used"
     )
 
 

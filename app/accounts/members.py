@@ -49,7 +49,7 @@ def validate_member_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in NEEDS_BY_CAMPAIGN_ROLE:
         raise Invalid(
-            f"A role in a campaign is one of {', '.join(NEEDS_BY_CAMPAIGN_ROLE)}. Nothing was changed.",
+            f"A role in a campaign must be one of {', '.join(NEEDS_BY_CAMPAIGN_ROLE)}. Nothing was changed.",
             code="role_unknown",
         )
     return role
@@ -69,7 +69,7 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
         )
     if not await insert_member_if_new(connection, campaign, user, valid_role, now=now):
         raise Conflict(
-            f"{user.name} is a member already. Nothing was changed. Give them another role in the table.",
+            f"{user.name} is already a member. Nothing was changed. Give them another role in the table.",
             code="already_member",
         )
 
@@ -146,7 +146,7 @@ async def lock_member(connection: AsyncConnection, campaign: Campaign, user_id: 
     )
     row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()
     if row is None:
-        raise NotFound("This researcher is not a member of the campaign any more.", code="member_not_found")
+        raise NotFound("This researcher is no longer a member of the campaign.", code="member_not_found")
     return row
 
 

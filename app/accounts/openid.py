@@ -265,7 +265,7 @@ def is_plain_claim(claim: object) -> TypeGuard[str]:
 
 def provider_unreachable_error() -> BadGateway:
     return BadGateway(
-        "The provider of logins cannot be reached, or its reply is not valid. Try again in a minute.",
+        "The login provider cannot be reached, or its reply is not valid. Try again in a minute.",
         code="provider_unreachable",
     )
 

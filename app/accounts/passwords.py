@@ -33,7 +33,7 @@ def validate_password(password: str) -> str:
         )
     if len(password) > MAX_PASSWORD_CHARACTERS:
         raise Invalid(
-            f"A password has at most {MAX_PASSWORD_CHARACTERS} characters. Nothing was changed.",
+            f"A password may have at most {MAX_PASSWORD_CHARACTERS} characters. Nothing was changed.",
             code="password_too_long",
         )
     return password

@@ -237,7 +237,7 @@ def role_forbids_error(role: str, need: str) -> Forbidden:
 def scope_forbids_error(scopes: list[str], need: str) -> Forbidden:
     scope = SCOPE_BY_NEED.get(need, "")
     return Forbidden(
-        f"This takes a token with the scope {scope}, and yours has {join_names(scopes)}. Nothing was changed. You can "
+        f"This needs a token with the scope {scope}, but yours has {join_names(scopes)}. Nothing was changed. You can "
         "create another token on your account page.",
         code="scope_forbids",
         scope=scope,

@@ -51,7 +51,7 @@ async def delete_shared_link(connection: AsyncConnection, campaign: Campaign, nu
         await connection.execute(delete(campaign_links).where(*conditions).returning(campaign_links.c.words))
     ).one_or_none()
     if row is None:
-        raise NotFound("This link was withdrawn already.", code="link_not_found")
+        raise NotFound("This link was already withdrawn.", code="link_not_found")
     await log_change(connection, "link.withdrawn", campaign, about=row.words)
 
 

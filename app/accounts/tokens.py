@@ -87,7 +87,7 @@ async def create_api_token(
         )
     if not scopes or not set(scopes) <= set(NEEDS_BY_SCOPE):
         raise Invalid(
-            f"A token has one or more of the scopes {', '.join(NEEDS_BY_SCOPE)}. No token was made.",
+            f"A token must have one or more of the scopes {', '.join(NEEDS_BY_SCOPE)}. No token was created.",
             code="scope_unknown",
         )
     token, ordered_scopes = new_secret(), [scope for scope in NEEDS_BY_SCOPE if scope in scopes]

@@ -64,7 +64,7 @@ async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
 def validate_server_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in ROLES:
-        raise Invalid(f"A role is one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
+        raise Invalid(f"A role must be one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
     return role
 
 

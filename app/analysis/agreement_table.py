@@ -26,7 +26,7 @@ MAX_AGREEMENT_PAIRS = 3_000_000
 
 AGREEMENT_COLUMNS = (
     Column("measure", "Name", "text"),
-    Column("group", "Of what", "text"),
+    Column("group", "Subject", "text"),
     Column("title", "Measure", "text"),
     Column("value", "Value"),
     Column("low", "Low (95 %)"),
@@ -34,7 +34,7 @@ AGREEMENT_COLUMNS = (
     Column("items", "Items", "count"),
     Column("annotators", "Annotators", "count"),
     Column("pairs", "Pairs of judgments", "count"),
-    Column("sentence", "What it tells", "sentence"),
+    Column("sentence", "What it shows", "sentence"),
     Column("notes", "Notes", "sentence"),
 )
 
@@ -66,7 +66,7 @@ ORDER_MEASURES_HEADING, SCORE_MEASURES_HEADING, LABEL_MEASURES_HEADING, PREFEREN
     "Order of the items",
     "Scores",
     "Labels",
-    "Preferences, each pair of items once",
+    "Preferences (each pair of items once)",
 )
 
 AGREEMENT_MEASURES = (
@@ -83,7 +83,7 @@ AGREEMENT_MEASURES = (
     AgreementMeasure(
         "split_half_stepped_up",
         ORDER_MEASURES_HEADING,
-        "Split-half Spearman, stepped up",
+        "Split-half Spearman, for all judgments",
         partial(score_agreement.split_half_reliability, spearman_brown=True),
     ),
     AgreementMeasure(
@@ -252,7 +252,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete agreement."
     correlation = format_agreement(split_half)
-    return f"{beginning}. As many new judgments would give a ranking that correlates {correlation} with this one."
+    return f"{beginning}. A ranking from the same number of new judgments would correlate {correlation} with this one."
 
 
 def compare_alpha_with_chance(alpha: Agreement) -> str:

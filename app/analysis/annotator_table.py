@@ -92,7 +92,8 @@ def unjudged_share_part(
     """Return the share of items that each annotator could not judge, among all that they answered, (A,)."""
     note = Note(
         "judged_nothing",
-        f"Not in the table, because they could not judge any item: {', '.join(names_without_judgment)}.",
+        "These annotators are not in the table, because they could not judge any item: "
+        f"{', '.join(names_without_judgment)}.",
     )
     return (
         UNJUDGED_SHARE_COLUMNS,

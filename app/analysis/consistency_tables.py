@@ -24,7 +24,7 @@ CONSISTENCY_COLUMNS = (
     Column("value", "Value"),
     Column("rests_on", "Based on", "count"),
     Column("of", "Unit", "text"),
-    Column("sentence", "What it tells", "sentence"),
+    Column("sentence", "What it shows", "sentence"),
 )
 
 ConsistencyRows = list[tuple[Cell, ...]]
@@ -36,15 +36,15 @@ TRANSITIVITY_TEXT = (
 )
 TRANSITIVITY_WITHOUT_TIES_TEXT = "The same for triads in which no pair is a tie."
 SAME_SCORE_TEXT = "The share of repeated judgments that differ from the first by no more than the tie margin."
-SCORE_SHIFT_TEXT = "How much higher the same annotator scores the same item the next time, in points."
+SCORE_SHIFT_TEXT = "How much higher an annotator scores an item the second time, in points."
 MEASUREMENT_ERROR_TEXT = "How far one score typically is from the annotator’s long-run mean, in points."
-RETEST_CORRELATION_TEXT = "Pearson’s correlation of the scores before with those after."
-SAME_PREFERENCE_TEXT = "The share of pairs of items judged again by the same annotator with the same outcome."
-PREFERENCE_KAPPA_TEXT = "The same, corrected for chance: 0 is chance and 1 is always."
-SAME_LABEL_TEXT = "The share of items judged again by the same annotator that got the same label."
+RETEST_CORRELATION_TEXT = "Pearson’s correlation between the first and the repeated scores."
+SAME_PREFERENCE_TEXT = "The share of pairs of items for which an annotator repeated the first outcome."
+PREFERENCE_KAPPA_TEXT = "The same, corrected for chance: 0 is chance and 1 is complete agreement."
+SAME_LABEL_TEXT = "The share of items for which an annotator repeated the first label."
 LABEL_KAPPA_TEXT = PREFERENCE_KAPPA_TEXT
-SCALE_EXISTS_TEXT = "All preferences, by majority, fit on one scale; this is the number of items on it."
-NO_SCALE_TEXT = "There is no such scale; the table “Scale from preferences” says why."
+SCALE_EXISTS_TEXT = "The majority preferences of all pairs fit one scale. This is its number of items."
+NO_SCALE_TEXT = "The majority preferences do not fit one scale. The table “Scale from preferences” says why."
 
 
 def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
@@ -104,14 +104,14 @@ def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Not
     try:
         retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
     except Inestimable as reason:
-        return inestimable_row("retest", "Scores given again", "repeats", reason)
+        return inestimable_row("retest", "Repeated scores", "repeats", reason)
     measures = (
-        ("retest_same", "Same score again", retest_scores.pooled_same, SAME_SCORE_TEXT),
-        ("retest_shift", "Shift of scores given again", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
+        ("retest_same", "Repeated scores that agree", retest_scores.pooled_same, SAME_SCORE_TEXT),
+        ("retest_shift", "Shift of repeated scores", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
         ("retest_error", "Standard error of measurement", 100.0 * retest_scores.pooled_error, MEASUREMENT_ERROR_TEXT),
         (
             "retest_correlation",
-            "Correlation of scores given again",
+            "Correlation of repeated scores",
             retest_scores.pooled_correlation,
             RETEST_CORRELATION_TEXT,
         ),
@@ -125,10 +125,10 @@ def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note
         first, second, outcomes, hits = preference_pairs(answers)
         retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
-        return inestimable_row("pairs_again", "Pairs judged again", "repeats", reason)
+        return inestimable_row("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (
-        ("pairs_again_same", "Same preference again", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
-        ("pairs_again_kappa", "Kappa of preferences judged again", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
+        ("pairs_again_same", "Repeated preferences that agree", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
+        ("pairs_again_kappa", "Kappa of repeated preferences", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
     )
     return measure_rows(measures, int(retest_pairs.repeats.sum()), "repeats"), retest_pairs.notes
 
@@ -138,10 +138,10 @@ def repeated_label_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Not
     try:
         retest_labels = retest.retest_labels(answers.item, answers.annotator, judgment_labels(answers, 0))
     except Inestimable as reason:
-        return inestimable_row("labels_again", "Labels given again", "repeats", reason)
+        return inestimable_row("labels_again", "Repeated labels", "repeats", reason)
     measures = (
-        ("labels_again_same", "Same label again", retest_labels.pooled_same, SAME_LABEL_TEXT),
-        ("labels_again_kappa", "Kappa of labels given again", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),
+        ("labels_again_same", "Repeated labels that agree", retest_labels.pooled_same, SAME_LABEL_TEXT),
+        ("labels_again_kappa", "Kappa of repeated labels", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),
     )
     return measure_rows(measures, int(retest_labels.repeats.sum()), "repeats"), retest_labels.notes
 
@@ -188,7 +188,7 @@ CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
 CONSISTENCY_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Consistency",
-    "Whether judgments of different HITs are consistent: for three items, and for the same item judged again. "
+    "Whether judgments in different HITs are consistent, for three items and for repeated judgments of one item. "
     "Consistent answers can still be wrong.",
     build_consistency_table,
     reads=("order", "classes"),
@@ -205,7 +205,7 @@ CONSISTENCY_TABLE = TableMethod(
 PREFERENCE_SCALE_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Scale from preferences",
-    "For each item, the number of others that it is at least as good as, by the majority of judgments. If the "
+    "For each item, the number of other items that it is at least as good as, by the majority of judgments. If the "
     "preferences fit on one scale, this number reproduces all of them.",
     build_preference_scale_table,
     reads=("order",),

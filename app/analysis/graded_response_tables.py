@@ -41,7 +41,7 @@ Z = float(ndtri(0.975))
 TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
     "The errors of performances treat the judges’ sensitivity and the segments’ difficulty as known, so the intervals "
-    "are too narrow: in simulations, 53 to 90 of 100 contained the performance that very many judgments give.",
+    "are too narrow: in simulations, 53 to 90 of 100 contained the performance that very many judgments would give.",
 )
 ANY_SEGMENT = "any"  # the segment of items that name none
 
@@ -326,8 +326,8 @@ GRADED_ANNOTATOR_TABLE = TableMethod(
 GRADED_SEGMENT_TABLE = TableMethod(
     GRADED_SECTION,
     "Difficulty of segments",
-    "The performance that gives a system an even chance of not losing to the baseline on a segment, and that which "
-    "gives it an even chance of winning.",
+    "The performance that gives a system an even chance of not losing to the baseline on a segment, and the "
+    "performance that gives it an even chance of winning.",
     build_graded_segment_table,
     reads=("order", "points"),
     options=("baseline",),

@@ -144,15 +144,17 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
         return [Note("too_few_for_halo", sentence)]
     if not criterion_pair.is_estimable:
         sentence = (
-            f"By one of {criterion_pair.quoted_names}, all annotators agree on every item, so there is no correlation."
+            f"On one of {criterion_pair.quoted_names}, all annotators agree about every item, so there is no "
+            "correlation."
         )
         return [Note("no_halo_figure", sentence)]
     if not criterion_pair.has_halo:
         return [*within.notes]
     ends = format_interval(within.low, within.high, 2)
     sentence = (
-        f"Halo: an annotator who finds an item better than others do by one of {criterion_pair.quoted_names} finds it "
-        f"better by the other, too (correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). These "
+        f"Halo: an annotator who rates an item higher than others do on one of {criterion_pair.quoted_names} also "
+        f"rates it higher on the other (correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). "
+        "These "
         "scores may share a single impression instead of reflecting the items."
     )
     return [Note("halo", sentence), *within.notes]
@@ -162,20 +164,20 @@ def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
     """Return a sentence on criteria that were hardly judged apart; empty if the figures cannot tell."""
     estimable_pairs = [two for two in criterion_pairs if two.is_estimable]
     if alike := [two.quoted_names for two in estimable_pairs if two.has_halo]:
-        return f"Hardly judged separately: {'; '.join(alike)}."
+        return f"These criteria were hardly judged separately: {'; '.join(alike)}."
     if not estimable_pairs:
         return ""
     limit = format_with_places(halo.STRONG_HALO, 1)
-    return f"The criteria were judged separately: within items, no two of them correlate by {limit} or more."
+    return f"The criteria were judged separately: within items, no two of them have a correlation of {limit} or more."
 
 
 HALO_TABLE = TableMethod(
     TableSection("criteria", "Criteria"),
     "Halo",
-    "Correlations between criteria. Item means correlate if items that are good by one criterion are good by the "
+    "Correlations between criteria. Item means correlate if items that are good on one criterion are also good on the "
     "other. Within items, each judgment is compared with the mean of its own item, so only differences between "
     "annotators remain. A correlation within items of .5 or more, with 30 judgments or more, is a warning: annotators "
-    "gave one impression twice (Thorndike 1920), or some are strict by all criteria. Intervals are over items.",
+    "gave one impression twice (Thorndike 1920), or some are strict on all criteria. Intervals are over items.",
     build_halo_table,
     reads=("points", "order"),
     needs_criteria=True,

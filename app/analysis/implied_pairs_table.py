@@ -166,7 +166,7 @@ IMPLIED_PAIRS_TABLE = TableMethod(
             "pairs",
             "Pairs, answered and implied",
             "Every answered pair, with what the same annotator’s earlier answers implied, and every implied pair "
-            "that was not asked, marked as such. There may be very many.",
+            "that was not asked, marked as such. This file can be very large.",
             lazy_pair_table,
         ),
     ),

@@ -75,7 +75,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
         label_column(answers),
         Column("prevalence", "Prevalence"),
         Column("share", "Share of judgments"),
-        Column("items", "Items with this likeliest label", "count"),
+        Column("items", "Items with this most likely label", "count"),
         Column("accuracy", "Typical accuracy for such items"),
     )
     return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))
@@ -92,7 +92,7 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
         Column("accuracy", "Accuracy"),
         Column("information", "Information of a label (bits)"),
         *(Column(f"accuracy_{k}", f"Accuracy for items of {name}") for k, name in enumerate(names)),
-        *(Column(f"evidence_{k}", f"Labels given to items of {name}, expected") for k, name in enumerate(names)),
+        *(Column(f"evidence_{k}", f"Expected labels of items of {name}") for k, name in enumerate(names)),
     )
     rows = to_cell_rows(
         answers.annotators,

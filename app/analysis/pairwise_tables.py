@@ -133,7 +133,7 @@ def scores_of_pairwise_fit(
 DRAWN_TOGETHER_NOTE = Note(
     "scores_drawn_together",
     "While there are few comparisons, scores are too close together, and the intervals do not allow for that: in "
-    "simulations, 73 to 94 of 100 contained the score that very many comparisons give.",
+    "simulations, 73 to 94 of 100 contained the score that very many comparisons would give.",
 )
 
 BRADLEY_TERRY = ScoreMethod(
@@ -181,7 +181,7 @@ EXPECTED_WINS = ScoreMethod(
 
 HOPKINS_MAY = ScoreMethod(
     "Hopkins & May",
-    "Items and impressions vary Normally by amounts that are known, and two impressions within half a unit of each "
+    "Items and impressions vary Normally by known amounts, and two impressions within half a unit of each "
     "other are a tie.",
     "units of an impression’s standard deviation, mean 0",
     pairwise_score_function(hopkins_may.fit, DRAWN_TOGETHER_NOTE),

@@ -137,8 +137,8 @@ MEDIAN_METHOD = ScoreMethod(
 
 Z_SCORES_METHOD = ScoreMethod(
     "Mean of z-scores",
-    "Annotators differ in strictness and in how much of the scale they use, but have seen items that are alike on the "
-    "whole.",
+    "Annotators differ in strictness and in how much of the scale they use, but have seen items of the same average "
+    "quality.",
     "standard deviations of an annotator",
     z_scores,
 )
@@ -243,7 +243,7 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
     if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
         raise Inestimable(
             f"{answers.n_hits:,} HITs are too many to replay with {law.name}, which learns about annotators from each "
-            "one. A campaign that uses it as its update law has its scores.",
+            "one. A campaign with this update law has its scores without a replay.",
             code="too_many_hits",
         )
     beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)

@@ -34,7 +34,7 @@ def answers_of_group(answers: Answers, group_text: str) -> Answers:
     match = GROUP_PATTERN.fullmatch(group_text)
     if match is None or match["question"] not in answers.profile_answers:
         questions = [f"{name}=ANSWER" for name in answers.profile_answers] or ["none"]
-        raise group_not_found(group_text, f"a group is written {join_names(questions)}")
+        raise group_not_found(group_text, f"write a group as {join_names(questions)}")
     question_answers = answers.profile_answers[match["question"]]
     is_member = np.array(
         [answer is not None and (answer == match["answer"]) != bool(match["other"]) for answer in question_answers]

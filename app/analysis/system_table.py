@@ -34,13 +34,15 @@ def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
     )
     rows = to_cell_rows(*([column[k] for k in order] for column in columns))
     count = int(ranking.cluster.max())
-    verdict = f"{count} clusters: systems of one cluster cannot be told apart." if count > 1 else ONE_CLUSTER_TEXT
+    verdict = (
+        f"{count} clusters: systems in the same cluster cannot be distinguished." if count > 1 else ONE_CLUSTER_TEXT
+    )
     kind: JudgmentKind = "points" if can_read_answers_as("points", answers.value_kind) else "order"
     notes = (*reading_notes(answers, kind), *name_mentions(ranking.notes, {"system": answers.ids}))
     return ResultTable(SYSTEM_RANK_COLUMNS, rows, notes, verdict)
 
 
-ONE_CLUSTER_TEXT = "The systems are one cluster: they cannot be told apart yet."
+ONE_CLUSTER_TEXT = "The systems are one cluster: they cannot be distinguished yet."
 
 SYSTEMS_SECTION = TableSection("systems", "Systems")
 

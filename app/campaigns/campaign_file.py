@@ -42,7 +42,7 @@ class About(BaseModel):
 
     title: RequiredLine = Field(description="Purpose of the file, in a few words.")
     description: RequiredLine = Field(description="Purpose of the file, in one sentence.")
-    source: RequiredLine | None = Field(default=None, description="Where the way of asking comes from.")
+    source: RequiredLine | None = Field(default=None, description="Source of the question.")
 
 
 class ItemsOfFile(BaseModel):
@@ -52,25 +52,25 @@ class ItemsOfFile(BaseModel):
 
     id: RequiredLine | None = Field(
         default=None,
-        description=f"The column of ids; `id` if it is left out, `{ROW_NUMBERS_AS_IDS}` to number the rows.",
+        description=f"Column of unique ids; `id` if it is left out, `{ROW_NUMBERS_AS_IDS}` to number the rows.",
     )
     shown: RequiredLine | None = Field(
-        default=None, description="The column that annotators see; may be left out where it is plain which."
+        default=None, description="Column that annotators see; optional if only one column is possible."
     )
     template: RequiredLine | None = Field(
-        default=None, description="Instead of a column: words around columns, such as `{premise} → {hypothesis}`."
+        default=None, description="Instead of `shown`: a text with columns in it, such as `{premise} → {hypothesis}`."
     )
     priors: bool = Field(
-        default=False, description="Whether items begin with the priors in `alpha` and `beta` (`mu` and `sigma2`, ...)."
+        default=False, description="Whether to use the columns `alpha` and `beta` (`mu` and `sigma2`, ...) as priors."
     )
     ignore: list[Literal["check", "system", "source", "reference"]] = Field(
-        default=[], description="Columns that are kept and have no meaning of their own."
+        default=[], description="Columns to keep without their special meaning."
     )
     file: RequiredLine | None = Field(
         default=None, description="Name of a CSV, TSV or JSON file in the folder of this file, or in one below it."
     )
     encoding: RequiredLine | None = Field(
-        default=None, description="How that file is encoded if not in Unicode, such as `windows-1252`."
+        default=None, description="Encoding of that file if it is not Unicode, such as `windows-1252`."
     )
     quotes: Literal["cells", "text"] | None = Field(
         default=None, description="Whether its quotation marks enclose cells or are part of the text."
@@ -78,7 +78,8 @@ class ItemsOfFile(BaseModel):
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(
         default=None,
         description=(
-            f"Or the items themselves, {MAX_ITEMS_IN_CAMPAIGN_FILE:,} at most: columns by name, including `id`."
+            f"Or the items themselves, {MAX_ITEMS_IN_CAMPAIGN_FILE:,} at most: rows with columns by name, including "
+            "`id`."
         ),
     )
 
@@ -93,8 +94,12 @@ class ItemsOfFile(BaseModel):
 class CampaignFile(CampaignSettings):
     """Everything that a campaign file may hold: the settings of a campaign, its items, and a description."""
 
-    about: About | None = Field(default=None, description="Description of the file; a campaign keeps none of it.")
-    items: ItemsOfFile | None = Field(default=None, description="The items of the campaign. Without them, none.")
+    about: About | None = Field(
+        default=None, description="Description of the file; it is not stored with the campaign."
+    )
+    items: ItemsOfFile | None = Field(
+        default=None, description="The items of the campaign; without this part, it has none."
+    )
 
     @property
     def settings(self) -> CampaignSettings:

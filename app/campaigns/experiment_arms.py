@@ -31,7 +31,7 @@ async def refuse_existing_experiment(connection: AsyncConnection, experiment: st
     await lock_campaign_creation(connection)
     if await connection.scalar(select(exists().where(experiment_arms.c.experiment == experiment))):
         raise Conflict(
-            f"There is an experiment “{experiment}” already. Nothing was changed. Give another --name.",
+            f"There is already an experiment “{experiment}”. Nothing was changed. Give another --name.",
             code="experiment_exists",
         )
 
@@ -68,7 +68,9 @@ async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> 
     if not arms:
         shown_name = shorten_echo(experiment)
         raise NotFound(
-            f"There is no experiment with people “{shown_name}”.", code="experiment_not_found", experiment=shown_name
+            f"There is no experiment with people called “{shown_name}”.",
+            code="experiment_not_found",
+            experiment=shown_name,
         )
     return arms
 

@@ -44,7 +44,7 @@ def error_of_refused_setting(refusal: Refusal) -> dict[str, str]:
     setting, minimum = refusal.details.get("setting"), refusal.details.get("least")
     if setting is None:
         return {}
-    growth_message = f"It is {minimum} and can only grow: enter {minimum} or more."
+    growth_message = f"It is {minimum} and can only be raised: enter {minimum} or more."
     return {setting: refusal.message if minimum is None else growth_message}
 
 

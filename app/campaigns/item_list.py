@@ -30,9 +30,9 @@ LOAD_FIRST_OUTPUTS = text("""
 """)
 
 # Joined from the annotators: simulated ones are few, and there are none in a campaign without a rehearsal.
-COUNT_MADE_UP_HITS = text(f"""
+COUNT_SIMULATED_HITS = text(f"""
     SELECT count(*) FROM annotators a JOIN responses r ON r.campaign_id = a.campaign_id AND r.annotator_id = a.id
-    WHERE a.campaign_id = :campaign AND a.platform = ANY(:made_up) AND {COUNTING_RESPONSES_CONDITION}
+    WHERE a.campaign_id = :campaign AND a.platform = ANY(:simulated) AND {COUNTING_RESPONSES_CONDITION}
 """)
 
 
@@ -72,12 +72,12 @@ async def load_first_outputs(connection: AsyncConnection, campaign_id: int, *, l
     return (await connection.execute(LOAD_FIRST_OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
-async def count_made_up_hits(connection: AsyncConnection, campaign_id: int) -> int:
+async def count_simulated_hits(connection: AsyncConnection, campaign_id: int) -> int:
     """Return how many HITs `easel simulate` answered."""
     return int(
         (
             await connection.execute(
-                COUNT_MADE_UP_HITS, {"campaign": campaign_id, "made_up": simulated_platform_names()}
+                COUNT_SIMULATED_HITS, {"campaign": campaign_id, "simulated": simulated_platform_names()}
             )
         ).scalar_one()
     )

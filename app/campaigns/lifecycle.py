@@ -66,7 +66,7 @@ TRANSITIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 IMPOSSIBLE_ACTION_PHRASES = {
     "archive": "be archived; pause or finish it first",
-    "restore": "be brought back; it is in the list",
+    "restore": "be restored; it is not archived",
 }
 
 
@@ -296,8 +296,7 @@ def refuse_changes_fixed_by_launch(
         if left == "only more" and getattr(new_settings, name) < getattr(old_settings, name):
             raise Conflict(
                 f"“{campaign.name}” is {campaign.status}: {fields[name].title} is {getattr(old_settings, name)} and "
-                "can only "
-                "grow. Nothing was changed.",
+                "can only be raised. Nothing was changed.",
                 code="only_more",
                 setting=name,
                 least=getattr(old_settings, name),
@@ -413,7 +412,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
         raise Conflict(
-            f"“{row.name}” has all the judgments that it wants, so nothing was changed. Ask for more per item, or add "
+            f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more per item, or add "
             "items, then reopen it.",
             code="nothing_wanted",
         )

@@ -57,7 +57,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) 
     for name, column in (("source", content.source), ("reference", content.reference)):
         if column and name not in filled_columns:
             raise Conflict(
-                f"No item has anything in the column “{shorten_echo(column)}”, which is to be the {name}. Change "
+                f"No item has anything in the column “{shorten_echo(column)}”, which should be the {name}. Change "
                 "the settings, or import the items again.",
                 code="column_unknown",
                 column=shorten_echo(column),

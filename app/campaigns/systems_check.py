@@ -27,7 +27,8 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
         )
     if system_count == 1:
         raise Conflict(
-            f"“{campaign.name}” has one system, and nothing to compare it with. Upload outputs of another one.",
+            f"“{campaign.name}” has only one system, so there is nothing to compare it with. Upload outputs of "
+            "another system.",
             code="one_system",
         )
     if campaign.selection == "iterations":
@@ -39,8 +40,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
     if campaign.implied_asked_percent is not None:
         raise Conflict(
             "An annotator's answer about two systems for one segment implies nothing about others for another "
-            "segment. Have "
-            "all pairs asked, then launch.",
+            "segment. Ask about all pairs, then launch.",
             code="implied_of_systems",
         )
     await media_checks.check_output_media_and_store_digests(connection, campaign)

@@ -242,24 +242,24 @@ async def stream_texts(texts: Iterator[str]) -> AsyncIterator[str]:
         yield piece
 
 
-METHOD_HELP = "Scores of the items by this method; repeat it for several methods."
+METHOD_HELP = "Score the items by this method. Repeat the option for several methods."
 AGAINST_HELP = "Compare the scores of one --method with this method."
 BASELINE_HELP = (
-    f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system "
-    "that others are compared with. Default: the one judged most."
+    f"For --table {next(name for name, table in TABLE_METHODS.items() if 'baseline' in table.options)}: the system to "
+    "compare the others with. Default: the system judged most often."
 )
 GROUP_HELP = (
-    "Only annotators who gave this answer to a profile question, as QUESTION=ANSWER, or another one, as "
-    "QUESTION!=ANSWER."
+    "Only annotators who gave this answer to a profile question (QUESTION=ANSWER), or any other answer "
+    "(QUESTION!=ANSWER)."
 )
-EXPLAIN_HELP = "Also say what each figure of a table for people can and cannot tell."
+EXPLAIN_HELP = "With the format `table`: also explain what each figure can and cannot show."
 
 
 @click.command()
 @click.argument("slug")
 @click.option("--method", "names", type=click.Choice([*SCORE_METHODS]), multiple=True, help=METHOD_HELP)
 @click.option("--against", type=click.Choice([*SCORE_METHODS]), help=AGAINST_HELP)
-@click.option("--table", type=click.Choice([*TABLE_METHODS]), help="One of the tables.")
+@click.option("--table", type=click.Choice([*TABLE_METHODS]), help="Table to print.")
 @classes_option
 @click.option("--baseline", help=BASELINE_HELP)
 @criterion_option
@@ -279,14 +279,14 @@ def analyse(
     explain: bool,
     **selection: Any,
 ) -> None:
-    """Estimate scores, agreement and the quality of annotators. Without --method and --table: list what is available.
+    """Estimate item scores, agreement and annotator quality. Without --method or --table, list the methods and tables.
 
-    A table for people has rounded numbers and its notes below; CSV has all digits, and its notes go to stderr.
+    The format `table` rounds numbers and prints notes below the table. CSV has all digits; its notes go to stderr.
     """
     if (selection["table"] and (selection["names"] or selection["against"])) or (
         selection["against"] and len(selection["names"]) != 1
     ):
-        raise click.UsageError("Give --table, or --method as often as you like, or one --method with --against.")
+        raise click.UsageError("Give --table, one or more --method, or one --method with --against.")
 
     async def work(engine: AsyncEngine) -> None:
         analysis_output = await AnalysisQuery(engine, slug, criterion, group).run(

@@ -35,7 +35,7 @@ def annotators() -> None:
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of rows.")
 @json_option
 def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: bool) -> None:
-    """List the annotators of a campaign; with --sort, those with most come first."""
+    """List the annotators of a campaign. With --sort, the highest values come first."""
 
     async def work(connection: AsyncConnection) -> list[AnnotatorLine]:
         campaign = await load_campaign_by_slug(connection, slug)
@@ -73,7 +73,7 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
 )
 @json_option
 def findings(slug: str, *, limit: int, as_json: bool) -> None:
-    """List what rules found about annotators and did, newest first."""
+    """List the findings of quality rules and the actions taken, newest first."""
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
         campaign = await load_campaign_by_slug(connection, slug)
@@ -123,10 +123,10 @@ def add_annotator_action(action: str, help_text: str) -> None:
         click.echo(f"{annotator} of {slug}: {action} done.")
 
 
-add_annotator_action("hold", "No further HITs for ANNOTATOR, such as A7; their answers count.")
-add_annotator_action("release", "Let ANNOTATOR, who is held, go on.")
-add_annotator_action("exclude", "No further HITs for ANNOTATOR, and their answers do not count.")
-add_annotator_action("restore", "Let ANNOTATOR, who is excluded, go on, and count their answers again.")
+add_annotator_action("hold", "Give ANNOTATOR, such as A7, no further HITs. Their answers still count.")
+add_annotator_action("release", "Let ANNOTATOR, who is held, continue.")
+add_annotator_action("exclude", "Give ANNOTATOR no further HITs, and do not count their answers.")
+add_annotator_action("restore", "Let ANNOTATOR, who is excluded, continue, and count their answers again.")
 
 
 def add_answer_action(action: str, help_text: str) -> None:
@@ -141,7 +141,7 @@ def add_answer_action(action: str, help_text: str) -> None:
         click.echo(f"Answer {answer} of {slug}: {action} done.")
 
 
-add_answer_action("exclude", "Leave one answer out; ANSWER is its `seq` in the export of responses.")
+add_answer_action("exclude", "Exclude one answer. ANSWER is its `seq` in the export of responses.")
 add_answer_action("restore", "Count one answer again.")
 
 

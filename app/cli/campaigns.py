@@ -49,11 +49,11 @@ FIXED_AFTER_LAUNCH_TEXT = (
     "how answers become scores."
 )
 CAMPAIGN_ACTION_HELP = {
-    "pause": "Hand out no more HITs; open ones can still be answered.",
+    "pause": "Give out no more HITs. Open HITs can still be answered.",
     "resume": "Open a paused campaign again.",
     "finish": "Close a campaign to annotators.",
     "reopen": "Open a finished campaign again.",
-    "archive": "Leave a campaign that does not run out of the list.",
+    "archive": "Remove a campaign that is not running from the list.",
     "restore": "Bring an archived campaign back into the list.",
 }
 
@@ -69,21 +69,22 @@ def campaign() -> None:
     "--template",
     metavar="NAME",
     type=click.Choice(QUESTION_NAMES),
-    help="A question that comes with Easel; see `templates`.",
+    help="Question template to start from; see `easel campaign templates`.",
 )
-@click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one that FILE names.")
+@click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one named in FILE.")
 @add_settings_options
 def create(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
 ) -> None:
-    """Create a draft; its slug is printed. Its settings come from a campaign FILE in YAML, or a zip with one
-    (docs/reference/campaign-file.md), from a question template, from JSON or from options alone; options win.
+    """Create a draft and print its slug. Its settings come from a campaign FILE in YAML or a zip with one
+    (docs/reference/campaign-file.md), from a question template, from JSON, or from options alone. Options override the
+    other sources.
     """
     if sum(source is not None for source in (path, template, settings_file)) > 1:
-        raise click.UsageError("Name one of FILE, --template and --settings.")
+        raise click.UsageError("Give only one of FILE, --template and --settings.")
     path = question_file_path(template) if template else path
     if path is None and table is not None:
-        raise click.UsageError("--items goes with FILE or --template.")
+        raise click.UsageError("Use --items only with FILE or --template.")
     if path is not None:
         row = create_draft_from_file(path, table, options)
     else:
@@ -121,12 +122,12 @@ def templates(*, as_json: bool) -> None:
 
 @campaign.command("file")
 @click.argument("slug")
-@click.option("--items", "with_items", is_flag=True, help="With its items, at most 10,000.")
+@click.option("--items", "with_items", is_flag=True, help="Include the items, at most 10,000.")
 @output_option
 def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> None:
-    """Write a campaign as one YAML file, from which `create` makes an equal one.
+    """Write a campaign as one YAML file, from which `create` makes a campaign with the same settings.
 
-    If its items name images, recordings or videos, --items makes it a zip with these.
+    If items name images, recordings or videos, --items writes a zip that contains these files.
     """
     archive = run_in_transaction(partial(campaign_file_io.write_campaign_archive, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
@@ -142,7 +143,7 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 @campaign.command()
 @click.argument("slug")
 def copy(slug: str) -> None:
-    """Make a draft with the settings and the items of a campaign; its slug is printed."""
+    """Create a draft with the settings and items of a campaign, and print its slug."""
     click.echo(run_in_transaction(partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time())).slug)
 
 
@@ -150,7 +151,7 @@ def copy(slug: str) -> None:
 @click.argument("slug")
 @add_settings_options
 def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
-    """Change settings of a draft, or those that stay open after the launch; other settings stay."""
+    """Change settings of a draft, or those settings of a launched campaign that can still be changed."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return merge_settings_sources(before.model_dump(), settings_file, options)
@@ -179,14 +180,16 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
     elif archived:
         click.echo("No campaign is archived.")
     else:
-        click.echo("There are no campaigns yet. Make one: easel campaign create --help")
+        click.echo("There are no campaigns yet. Create one: easel campaign create --help")
 
 
 @campaign.command()
 @click.argument("slug")
 @json_option
 def show(slug: str, *, as_json: bool) -> None:
-    """Show a campaign: state, settings and links for annotators; links of an experiment's arm lead to a random arm."""
+    """Show a campaign's state, settings and links for annotators. The links of an experiment's arm lead to a random
+    arm.
+    """
     row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
     addresses = platform_links(*link_base(given_or_likely_server_url(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of_campaign(row).model_dump()
@@ -198,12 +201,12 @@ def show(slug: str, *, as_json: bool) -> None:
 
 
 encoding_option = click.option(
-    "--encoding", metavar="NAME", help="How the file is encoded if not in Unicode, such as windows-1252."
+    "--encoding", metavar="NAME", help="Encoding of the file if it is not Unicode, such as windows-1252."
 )
 quotes_option = click.option(
     "--quotes",
     type=click.Choice(["cells", "text"]),
-    help="Whether quotation marks enclose cells, or are part of the text; otherwise the file decides.",
+    help="Whether quotation marks enclose cells or are part of the text. Default: detected from the file.",
 )
 
 
@@ -216,22 +219,26 @@ quotes_option = click.option(
     metavar="COLUMN",
     default="id",
     show_default=True,
-    help=f"The column of ids, each unlike others; '{ROW_NUMBERS_AS_IDS}' to number the rows.",
+    help=f"Column of unique ids; '{ROW_NUMBERS_AS_IDS}' to number the rows.",
 )
-@click.option("--shown", metavar="COLUMN", help="The column that annotators see.")
-@click.option("--template", metavar="TEMPLATE", help="Or words around columns, such as '{premise} → {hypothesis}'.")
-@click.option("--priors", is_flag=True, help="Begin with the priors in alpha and beta (mu and sigma2, ...).")
+@click.option("--shown", metavar="COLUMN", help="Column that annotators see.")
+@click.option(
+    "--template",
+    metavar="TEMPLATE",
+    help="Instead of --shown: a text with columns in it, such as '{premise} → {hypothesis}'.",
+)
+@click.option("--priors", is_flag=True, help="Use the columns alpha and beta (mu and sigma2, ...) as priors.")
 @click.option(
     "--ignore",
     metavar="COLUMN",
     multiple=True,
     type=click.Choice(["check", "system", "source", "reference"]),
-    help="A column that is kept and has no meaning of its own: check, system, source or reference.",
+    help="Column to keep without its special meaning: check, system, source or reference.",
 )
 @encoding_option
 @quotes_option
 @click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
-@click.option("--media", type=READABLE_FILE, help="A zip of the images, recordings or videos that items name.")
+@click.option("--media", type=READABLE_FILE, help="Zip with the images, recordings or videos that items name.")
 def import_item_file(
     slug: str,
     file: Path,
@@ -242,8 +249,8 @@ def import_item_file(
     replace: bool,
     **column_options: Any,
 ) -> None:
-    """Import items into a campaign, all of a FILE or none: CSV, TSV or JSON, perhaps in a gzip or zip; or outputs of
-    systems, with `system`, `segment` and `output`.
+    """Import the items of a CSV, TSV or JSON FILE, optionally in a gzip or zip: all of them, or none if one is refused.
+    A file with the columns `system`, `segment` and `output` has outputs of systems.
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
@@ -302,11 +309,12 @@ def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]
 def import_response_file(slug: str, file: Path, **option_values: str | None) -> None:
     """Import answers that were given elsewhere as responses: CSV, TSV or JSON.
 
-    A row for each item of a HIT, with the columns hit, annotator, item and value; an export of responses; or a result
-    file of Mechanical Turk (Input.id1.., Answer.range1..). For other tables the options say which column holds what.
+    FILE has a row for each item of a HIT, with the columns hit, annotator, item and value. It can also be an export of
+    responses or a result file of Mechanical Turk (Input.id1.., Answer.range1..). For other tables, the options name the
+    columns.
     See docs/researchers/importing-responses.md.
 
-    A file that is refused changes nothing. If this is interrupted, run it again: it goes on after the HITs it stored.
+    A refused file changes nothing. If the import is interrupted, run it again: it continues after the HITs it stored.
     """
     options = AnswerFileOptions.model_validate(
         {name: value for name, value in option_values.items() if value}
@@ -341,9 +349,9 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 
 @campaign.command()
 @click.argument("slug")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def launch(slug: str, *, yes: bool) -> None:
-    """Open a draft to annotators; its settings and items are fixed from then on. Asks first at a terminal."""
+    """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
     draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
     if priors := run_in_transaction(partial(describe_own_priors, campaign_id=draft.id)):
         click.echo(priors)
@@ -366,13 +374,14 @@ def launch(slug: str, *, yes: bool) -> None:
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(
-            f"{row.checks_percent:g} of a hundred HITs are to show a check, and there is none: add items with some."
+            f"{row.checks_percent:g} of 100 HITs should show a check, but the campaign has no checks. Import items "
+            "that include checks."
         )
 
 
 @campaign.command()
 @click.argument("slug")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(slug: str, *, yes: bool) -> None:
     """Delete a draft with its items. A launched campaign holds answers and is never deleted."""
     if not yes:

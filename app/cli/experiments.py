@@ -28,11 +28,18 @@ from app.experiments.runs import Experiment, RunExperiment, RunResults, load_run
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
-CONTEXT_HELP = "Share by which the noise of answers falls if the same value is shown next to it, in the second part."
+CONTEXT_HELP = (
+    "In the second part: share by which an answer is less noisy if the HIT shows another item of the same value."
+)
 COMPARISONS_HELP = "Table of comparisons: first, second, winner, judge, segment."
 OUTPUTS_HELP = "Table of outputs: system, segment, score."
-PEOPLE_HELP = "Repeat it with people: a campaign for each of the arms DA, RA and EASL, and one link to all of them."
-PER_ANNOTATOR_HELP = "With --people: the most that one person gives, in HITs of one or five items. Default: no limit."
+PEOPLE_HELP = (
+    "Repeat the experiment with people: create a campaign for each of the arms DA, RA and EASL, and one link for all."
+)
+LAUNCH_HELP = "With --people: launch the campaigns at once. Default: leave them as drafts."
+PER_ANNOTATOR_HELP = (
+    "With --people: maximum number of judgments per person, in HITs of one or five items. Default: no limit."
+)
 REQUIRED_PACKAGES = ("pyarrow", "matplotlib")
 CommandFunction = Callable[..., Any]
 
@@ -56,7 +63,13 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
         click.option(
             "--seed", type=click.IntRange(0), default=2018, show_default=True, help=("Seed of the random numbers.")
         ),
-        click.option("--runs", type=click.IntRange(2), default=100, show_default=True, help="Campaigns of each arm."),
+        click.option(
+            "--runs",
+            type=click.IntRange(2),
+            default=100,
+            show_default=True,
+            help="Number of simulated campaigns per arm.",
+        ),
         make_out_option(required=out_required),
     ):
         command = option(command)
@@ -70,7 +83,11 @@ def add_rating_scale_options(command: CommandFunction, *, out_required: bool = T
             "--context", type=click.FloatRange(0, 1, min_open=True), default=0.5, show_default=True, help=CONTEXT_HELP
         ),
         click.option(
-            "--like", type=click.Choice([*POPULATIONS]), default="mlqe-et-en", show_default=True, help="Annotators."
+            "--like",
+            type=click.Choice([*POPULATIONS]),
+            default="mlqe-et-en",
+            show_default=True,
+            help="Annotators to simulate.",
         ),
     ):
         command = option(command)
@@ -80,11 +97,11 @@ def add_rating_scale_options(command: CommandFunction, *, out_required: bool = T
 def add_people_options(command: CommandFunction) -> CommandFunction:
     """Add the options of an experiment whose arms can be campaigns."""
     for option in (
-        click.option("--launch", is_flag=True, help="With --people: open the campaigns at once; otherwise drafts."),
+        click.option("--launch", is_flag=True, help=LAUNCH_HELP),
         click.option("--judgments-per-annotator", type=click.IntRange(1, 1_000_000), help=PER_ANNOTATOR_HELP),
         click.option(
             "--judgments-per-item", type=click.IntRange(1, 10_000), default=10, show_default=True,
-            help="With --people: judgments wanted of each item, in each arm.",
+            help="With --people: judgments per item in each arm.",
         ),
         click.option("--name", default="Lexical frequency", show_default=True, help=("With --people: name of the "
                                                                                     "experiment.")),
@@ -107,9 +124,11 @@ def run_lexical_frequency(
     launch: bool,
     **people_options: Any,
 ) -> None:
-    """Scale 150 verbs (Sakaguchi & Van Durme 2018, section 5.1); with --people as campaigns, for `compare`."""
+    """Scale 150 verbs (Sakaguchi & Van Durme 2018, section 5.1) with simulated annotators or, with --people, with
+    people.
+    """
     if people is (out is not None):
-        raise click.UsageError("Name one of --out, for simulated annotators, and --people.")
+        raise click.UsageError("Give either --out, for simulated annotators, or --people.")
     if out is None:
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
@@ -135,7 +154,7 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 @click.argument("name")
 @make_out_option(help_text="Folder for figures, tables and report; earlier files of this experiment are replaced.")
 def compare(name: str, out: Path) -> None:
-    """Compare the answers of people in the arms of the experiment NAME with the simulated ones."""
+    """Compare the arms of the experiment NAME, which people answered, with the truth and with each other."""
     prepare_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
@@ -152,9 +171,11 @@ def compare(name: str, out: Path) -> None:
 @experiment.command("political-spectrum")
 @add_rating_scale_options
 @click.option("--items", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Table of statements.")
-@click.option("--text", default="text", show_default=True, help="Its column of statements.")
-@click.option("--value", default="value", show_default=True, help="Its column of values.")
-@click.option("--ends", type=(float, float), default=(-2.0, 2.0), show_default=True, help="Ends of the values.")
+@click.option("--text", default="text", show_default=True, help="Column with the statements.")
+@click.option("--value", default="value", show_default=True, help="Column with the values.")
+@click.option(
+    "--ends", type=(float, float), default=(-2.0, 2.0), show_default=True, help="Lowest and highest possible value."
+)
 def run_political_spectrum(  # noqa: PLR0917
     out: Path, runs: int, like: str, context: float, seed: int, items: Path | None, text: str, value: str,
     ends: tuple[float, float],
@@ -167,9 +188,13 @@ def run_political_spectrum(  # noqa: PLR0917
 
 @experiment.command("translation-systems")
 @add_run_options
-@click.option("--like", type=click.Choice([*POPULATIONS]), default="mlqe-et-en", show_default=True, help="Annotators.")
+@click.option(
+    "--like", type=click.Choice([*POPULATIONS]), default="mlqe-et-en", show_default=True, help="Annotators to simulate."
+)
 @click.option("--outputs", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=OUTPUTS_HELP)
-@click.option("--ends", type=(float, float), default=(0.0, 100.0), show_default=True, help="Ends of their scores.")
+@click.option(
+    "--ends", type=(float, float), default=(0.0, 100.0), show_default=True, help="Lowest and highest possible score."
+)
 def run_translation_systems(  # noqa: PLR0917
     out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
 ) -> None:
@@ -195,10 +220,14 @@ def run_translation_systems(  # noqa: PLR0917
 @experiment.command("random-judges")
 @add_run_options
 @click.option(
-    "--judgments", type=click.IntRange(100, 1_000_000), default=1600, show_default=True, help="Comparisons in a run."
+    "--judgments",
+    type=click.IntRange(100, 1_000_000),
+    default=1600,
+    show_default=True,
+    help="Number of comparisons per run.",
 )
 @click.option("--comparisons", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=COMPARISONS_HELP)
-@click.option("--baseline", help="One of its systems; without it the one that is compared most.")
+@click.option("--baseline", help="Baseline system. Default: the system compared most often.")
 def run_random_judges(  # noqa: PLR0917
     out: Path, runs: int, seed: int, judgments: int, comparisons: Path | None, baseline: str | None
 ) -> None:
@@ -263,7 +292,7 @@ def prepare_out_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Conflict(f"{out} cannot be made: {problem.strerror}.", code="file_not_written") from problem
+        raise Conflict(f"{out} cannot be created: {problem.strerror}.", code="file_not_written") from problem
 
 
 def make_experiment_runner(out: Path, runs: int) -> RunExperiment:

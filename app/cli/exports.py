@@ -31,7 +31,7 @@ classes_option = click.option(
 )
 
 criterion_option = click.option(
-    "--criterion", default="", help="One of the campaign's criteria by its name, where it has any. Default: the first."
+    "--criterion", default="", help="Name of a criterion, if the campaign has several. Default: the first."
 )
 
 
@@ -61,7 +61,7 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
         words = f"item {mismatch.external_id}: {mismatch.column}{criterion_text} is {mismatch.stored!r}"
         click.echo(f"{words}, replayed {mismatch.replayed!r}")
     if result.checks_amiss:
-        raise CommandFailure(f"{result.checks_amiss:,} answers to checks do not go with the HITs. (verify_failed)")
+        raise CommandFailure(f"{result.checks_amiss:,} answers to checks do not match their HITs. (verify_failed)")
     if result.is_rounding_only:
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
@@ -90,7 +90,9 @@ async def store_replayed_posteriors(slug: str, engine: AsyncEngine) -> None:
         await log_change(connection, "answers.replayed", campaign)
 
 
-SPREADSHEET_HELP = "CSV with an apostrophe before what spreadsheet programs would change: 001, 1e5, =1+1."
+SPREADSHEET_HELP = (
+    "Put an apostrophe before CSV cells that spreadsheet programs would change, such as 001, 1e5 or =1+1."
+)
 FORMAT_HELP = "Default: json for settings, csv for everything else."
 
 
@@ -112,8 +114,9 @@ def export(
     criterion: str,
     spreadsheet: bool,
 ) -> None:
-    """Write items with posteriors, responses in long form, what was shown and not answered, assignments, settings, or
-    the EASL program's file; scores by every method, or labels with their confidence, of judgments or of items.
+    """Write an export of a campaign: items with posteriors, responses in long form, items shown but not answered,
+    assignments, settings, the file of the EASL program, scores by every method, or labels of items or judgments with
+    their confidence.
     """
     if format_ and (format_ == "json") != (what == "settings"):
         raise click.UsageError("Settings come with --format json, everything else with --format csv or jsonl.")

@@ -26,7 +26,7 @@ def people() -> None:
 @click.argument("slug", required=False)
 @json_option
 def print_people(slug: str | None, *, as_json: bool) -> None:
-    """The researchers of the server with their roles; with a SLUG, the members of that campaign."""
+    """List the researchers of the server or, with a SLUG, the members of that campaign, with their roles."""
 
     async def work(connection: AsyncConnection) -> list[tuple[str, str]]:
         if slug is None:
@@ -45,11 +45,13 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
 
 @people.command()
 @click.argument("slug", required=False)
-@click.option("--role", type=click.Choice(ROLES), help="member, or viewer in a campaign, unless you choose another.")
+@click.option(
+    "--role", type=click.Choice(ROLES), help="Role of the invited person. Default: member, or viewer in a campaign."
+)
 @click.option("--for", "words", default="", help="A note for the list of invitations, such as a name.")
-@click.option("--url", help="Where the server is reached, if not at its usual address.")
+@click.option("--url", help="Address of the server, if it is not the usual one.")
 def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -> None:
-    """Print an invitation to the server, or with a SLUG to that campaign. It works once."""
+    """Print an invitation link to the server or, with a SLUG, to that campaign. It works once."""
 
     async def work(connection: AsyncConnection) -> str:
         campaign = None if slug is None else await load_campaign_by_slug(connection, slug)
@@ -69,7 +71,7 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
     type=click.Choice(list(NEEDS_BY_CAMPAIGN_ROLE)),
     default=VIEWER,
     show_default=True,
-    help="In the campaign.",
+    help="Role in the campaign.",
 )
 def share(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
@@ -89,14 +91,14 @@ def share(slug: str, name: str, *, role: str) -> None:
 @click.argument("slug")
 @click.argument("name")
 def unshare(slug: str, name: str) -> None:
-    """End the role of the researcher NAME in a campaign."""
+    """Stop sharing a campaign with the researcher NAME."""
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug(connection, slug)
         await members.remove_member(connection, campaign, await find_user_id(connection, name))
 
     run_in_transaction(work)
-    click.echo(f"{name} has no role of their own in {slug} any more.")
+    click.echo(f"{name} no longer has a role of their own in {slug}.")
 
 
 @people.command("role")

@@ -21,7 +21,7 @@ def make_server_option(name: str, click_type: Any) -> Callable[[Any], Any]:
 
 
 @click.command()
-@click.option("--demo", "with_demo", is_flag=True, help="Make a demo campaign of 150 verbs, if there is none yet.")
+@click.option("--demo", "with_demo", is_flag=True, help="Create a demo campaign with 150 verbs if there is none yet.")
 @make_server_option("host", str)
 @make_server_option("port", click.IntRange(0, 65535))
 @make_server_option("workers", click.IntRange(1, 64))
@@ -35,16 +35,16 @@ def serve(*, with_demo: bool, **option_values: Any) -> None:
 
 @click.command()
 def migrate() -> None:
-    """Bring the database to the newest schema."""
+    """Upgrade the database to the newest schema."""
     with database_url_for_server(read_settings()) as url:
         upgrade_schema(url)
     click.echo("The database has the newest schema.")
 
 
 @click.command()
-@click.option("--url", help="Where the server is reached, if not at its usual address.")
+@click.option("--url", help="Address of the server, if it is not the usual one.")
 def login(url: str | None) -> None:
-    """Print a fresh login link for researchers; it works once."""
+    """Print a new login link for researchers. It works once."""
     is_served = may_server_be_running(read_settings())
     token = run_in_transaction(partial(create_one_time_login, now=current_utc_time()))
     click.echo(given_or_likely_server_url(url) + one_time_login_path(token))

@@ -22,7 +22,7 @@ def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
     properties = CampaignSettings.model_json_schema()["properties"]
     for name in reversed(properties):
         command = make_setting_option(name, properties[name])(command)
-    help_ = "JSON file with settings, such as `easel export SLUG settings` writes; options win over it."
+    help_ = "JSON file with settings, as `easel export SLUG settings` writes it. Options override the file."
     return click.option("--settings", "settings_file", type=READABLE_FILE, help=help_)(command)
 
 

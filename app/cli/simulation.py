@@ -22,32 +22,44 @@ from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind,
 from app.simulation.crowd import simulate as simulate_crowd
 
 TRUTH_HELP = (
-    "Column of your items with a number for each: what the simulated annotators believe, lowest number 0, highest 100. "
-    "Default: random values."
+    "Column of the items with their true values, as numbers: the lowest becomes 0, the highest 100. Default: random "
+    "values."
 )
 
-LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding; --noise is not used then."
+LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding. --noise is then ignored."
 
-CARELESS_HOW_HELP = "How careless annotators answer: anything, all items in one place, or the middle."
+CARELESS_HOW_HELP = "How careless annotators answer: at random, all items at the same place, or all in the middle."
 
 REFERENCE_CROWD_HELP = (
-    f"Whom annotators are like at first: {', '.join(POPULATIONS)}, or the slug of an earlier campaign."
+    f"Annotators to assume until the campaign has enough answers: {', '.join(POPULATIONS)}, or the slug of an earlier "
+    "campaign."
 )
 
 ANNOTATOR_TOTAL_HELP = (
-    f"Annotators in all. Default: as many as are likely, {DEFAULT_ANNOTATORS_IN_TOTAL} or more before the first answer."
+    f"Total number of annotators. Default: an estimate from the answers, {DEFAULT_ANNOTATORS_IN_TOTAL} or more before "
+    "the first answer."
 )
 
 UNJUDGEABLE_HELP = (
-    "Share of the items that cannot be judged, in a campaign that lets annotators say so. Default: all can be judged."
+    "Share of items that cannot be judged, if the campaign lets annotators say so. Default: all items can be judged."
 )
 
 
 @click.command()
 @click.argument("slug")
-@click.option("--hits", type=click.IntRange(1), default=100, show_default=True, help="HITs to answer at most.")
-@click.option("--annotators", type=click.IntRange(1), default=12, show_default=True, help="How many take part.")
-@click.option("--noise", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Their error, on 0 to 1.")
+@click.option(
+    "--hits", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of HITs to answer."
+)
+@click.option(
+    "--annotators", type=click.IntRange(1), default=12, show_default=True, help="Number of simulated annotators."
+)
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Size of their errors, on a scale from 0 to 1.",
+)
 @click.option("--like", type=click.Choice([*POPULATIONS]), help=LIKE_HELP)
 @click.option(
     "--careless",
@@ -62,7 +74,7 @@ UNJUDGEABLE_HELP = (
 @click.option("--truth", "truth_column", metavar="COLUMN", help=TRUTH_HELP)
 @click.option("--unjudgeable", type=click.FloatRange(0, 1), default=0.0, help=UNJUDGEABLE_HELP)
 @click.option("--pace", type=click.FloatRange(0), default=0.1, show_default=True, help="Seconds between answers.")
-@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help=("Seed of their random choices."))
+@click.option("--seed", type=click.IntRange(0), default=2018, show_default=True, help=("Seed of the random numbers."))
 def simulate(
     slug: str,
     *,
@@ -74,7 +86,7 @@ def simulate(
     careless_how: CarelessKind,
     **crowd_options: Any,
 ) -> None:
-    """Let simulated annotators answer a campaign that no person has answered: to rehearse it, or to see it live."""
+    """Let simulated annotators answer a campaign that no person has answered, to rehearse it or to see it live."""
 
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:
@@ -94,7 +106,7 @@ def simulate(
         await scans.finish(campaign.id)
         return answered_hits
 
-    click.echo(f"Made-up annotators answered {run_with_engine(work):,} HITs of {slug}.")
+    click.echo(f"Simulated annotators answered {run_with_engine(work):,} HITs of {slug}.")
 
 
 @click.command()
@@ -105,14 +117,14 @@ def simulate(
     type=click.IntRange(2, 1000),
     default=DEFAULT_FORECAST_RUNS,
     show_default=True,
-    help="Simulated campaigns.",
+    help="Number of simulated campaigns.",
 )
 @click.option(
     "--at-once",
     type=click.IntRange(1, 1000),
     default=DEFAULT_CONCURRENT_ANNOTATORS,
     show_default=True,
-    help="Annotators at a time.",
+    help="Number of annotators who work at the same time.",
 )
 @click.option("--annotators", type=click.IntRange(1, MAX_ANNOTATORS_INPUT), help=ANNOTATOR_TOTAL_HELP)
 def plan(slug: str, runs: int, **options: Any) -> None:

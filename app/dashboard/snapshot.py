@@ -11,7 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns.item_list import count_made_up_hits
+from app.campaigns.item_list import count_simulated_hits
 from app.dashboard.halo import HaloState, can_estimate_halo
 from app.dashboard.heatmap import MAX_HEATMAP_ROWS
 from app.dashboard.history import PosteriorHistory
@@ -149,7 +149,7 @@ async def load_campaign_snapshot(
     as_of = min(now, criterion.campaign.finished_at or now)
     campaign_id = criterion.campaign.id
     # First, so that they are never more than all.
-    simulated_hits = await count_made_up_hits(connection, campaign_id)
+    simulated_hits = await count_simulated_hits(connection, campaign_id)
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign_id, "now": now})).one()
     hits_by_minute = await count_hits_per_minute(connection, campaign_id, as_of)
     driver = await driver_of(connection)

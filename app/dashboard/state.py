@@ -184,7 +184,7 @@ def summary_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
         "annotators": pluralize(snapshot.counts.annotators, "annotator"),
         "precision": typical_interval_text(snapshot),
         "held": interval_coverage_text(*interval_coverage(snapshot)),
-        "made_up": simulated_answers_warning(snapshot),
+        "simulated": simulated_answers_warning(snapshot),
         "implied": implied.implied_pairs_text(snapshot.implied.tally) if snapshot.implied else "",
         "halo": halo_texts.correlation_text,
         "halo_warning": halo_texts.warning,

@@ -42,7 +42,7 @@ users = Table(
     CheckConstraint("role IN ('guest', 'member', 'viewer', 'manager', 'owner')", name="role"),
 )
 
-# Secrets that browsers and programs present are stored as SHA-256 only: a reader of the table cannot log in with them.
+# Sessions of browsers. Secrets are stored as SHA-256 only, so a reader of the table cannot log in with them.
 logins = Table(
     "logins",
     metadata,
@@ -124,7 +124,7 @@ audit_log = Table(
     CheckConstraint(f"way IN {AUDIT_WAYS}", name="way"),
 )
 
-# Notifications for campaign owners, one for each occasion.
+# Notifications for campaign owners, one for each event.
 alerts = Table(
     "alerts",
     metadata,
@@ -141,7 +141,7 @@ alerts = Table(
     UniqueConstraint("campaign_id", "kind", "occasion"),
 )
 
-# Alerts to send, a row for each receiver. A failed message is tried again, a limited number of times.
+# Alerts to send, one row for each receiver. A failed message is tried again, a limited number of times.
 alert_messages = Table(
     "alert_messages",
     metadata,

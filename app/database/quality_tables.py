@@ -37,7 +37,7 @@ findings = Table(
     cascading_foreign_key("annotators", "annotator_id", in_table="findings"),
 )
 
-# Gold and attention items, with their own numbers: none is an item of the campaign.
+# Gold and attention items, numbered separately: they are not items of the campaign.
 check_items = Table(
     "check_items",
     metadata,

@@ -15,7 +15,7 @@ from sqlalchemy import (
 
 from app.database.schema import Time, metadata
 
-# Researchers and their roles in campaigns: see `accounts/roles.py`. A rehearsal has none of its own.
+# Researchers and their roles in campaigns: see `accounts/roles.py`. A rehearsal has no members of its own.
 campaign_members = Table(
     "campaign_members",
     metadata,

@@ -172,7 +172,7 @@ items = Table(
     UniqueConstraint("campaign_id", "external_id"),
 )
 
-# What the law knows of each item by each criterion, in each revision.
+# Posterior of each item, for each criterion and revision.
 posteriors = Table(
     "posteriors",
     metadata,
@@ -194,7 +194,7 @@ posteriors = Table(
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
-# A view: the posteriors of each campaign's present revision, by what pages and exports call their columns.
+# A view: the posteriors of each campaign's present revision, with the column names of pages and exports.
 current_posteriors = Table(
     "current_posteriors",
     MetaData(),
@@ -210,7 +210,7 @@ current_posteriors = Table(
     Column("settled", Boolean),
 )
 
-# What a law knows besides the posteriors; it follows from the responses as they do.
+# State of a law besides the posteriors, such as the bias of annotators. Like them, it follows from the responses.
 states = Table(
     "states",
     metadata,
@@ -278,7 +278,7 @@ planned_hits = Table(
     PrimaryKeyConstraint("campaign_id", "iteration", "ordinal"),
 )
 
-# HITs: leased until `expires_at`, then matched by no query. `items` has item numbers as presented; no foreign key fits.
+# HITs, leased until `expires_at` and then ignored by all queries. `items` has item numbers in the order shown.
 hits = Table(
     "hits",
     metadata,
@@ -373,7 +373,7 @@ responses = Table(
     partial_index("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),
 )
 
-# Decisions to exclude answers or to include them again. Append-only; the function `exclusions` says which of them hold.
+# Decisions to exclude answers or to include them again. Append-only; the function `exclusions` returns those in force.
 decisions = Table(
     "decisions",
     metadata,

@@ -48,7 +48,7 @@ personal_links = Table(
     UniqueConstraint("campaign_id", "name"),
 )
 
-# Every consent text of a launched campaign, by the version of the visit that began with it.
+# Every consent text of a launched campaign, by the visit version that introduced it.
 consent_texts = Table(
     "consent_texts",
     metadata,

@@ -215,7 +215,7 @@ def split_submission(submission: Submission, campaign: AskedCampaign) -> list[An
         )
     if missing := [name for name in names if name not in by_name]:
         raise Invalid(
-            f"This campaign asks by {join_names(names)}, and there is no answer by {join_names(missing)}. "
+            f"This campaign asks about {join_names(names)}, but there is no answer for {join_names(missing)}. "
             "Nothing was stored.",
             code="criteria_missing",
             criteria=shorten_names(missing),
@@ -230,7 +230,7 @@ def refuse_partly_judged(answers: AnswerByCriterion) -> None:
     """Raise `Invalid` (`judged_in_part`) if an item is unjudged by some criteria only."""
     if len({frozenset(answer.unjudged) for answer in answers.by_name.values()}) > 1:
         raise Invalid(
-            "An item that cannot be judged has no value by any criterion. Nothing was stored.", code="judged_in_part"
+            "An item that cannot be judged has no value for any criterion. Nothing was stored.", code="judged_in_part"
         )
 
 

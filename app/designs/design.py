@@ -125,7 +125,9 @@ class Design(InputModel, ABC):
 
     def missing_fixed_item_error(self, item_name: str) -> Refusal:
         """Return the refusal of a launch without an item that every HIT shows."""
-        return Conflict(f"No item is called “{shorten_echo(item_name)}”, which every HIT shows.", code="item_unknown")
+        return Conflict(
+            f"No item is called “{shorten_echo(item_name)}”, but every HIT should show it.", code="item_unknown"
+        )
 
     @property
     def compares_pairs(self) -> bool:

@@ -23,7 +23,7 @@ MAX_REFERENCE_RATIO = 1_000_000.0
 """Largest ratio of a value to the reference, and its inverse the smallest. Beyond it the input is probably a typing
 error, and the share of the scale would lose its digits.
 """
-MAX_SIMULATED_RATIO = 10.0  # how many times the reference a simulated annotator goes: the ends are infinitely far away
+MAX_SIMULATED_RATIO = 10.0  # largest ratio of a simulated annotator: the ends of the scale are infinitely far away
 
 
 class Magnitude(Design):

@@ -132,9 +132,13 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
     for about, remark in remarks.items():
         where = "HITs" if about == WHOLE_HIT else "items"
         if remark.comment and not is_remark_asked(campaign.comment_on, about):
-            raise Invalid(f"This campaign takes no comments on {where}. Nothing was stored.", code="remark_not_offered")
+            raise Invalid(
+                f"This campaign does not take comments on {where}. Nothing was stored.", code="remark_not_offered"
+            )
         if remark.flag is not None and not is_remark_asked(campaign.flag_on, about):
-            raise Invalid(f"This campaign takes no flags on {where}. Nothing was stored.", code="remark_not_offered")
+            raise Invalid(
+                f"This campaign does not take flags on {where}. Nothing was stored.", code="remark_not_offered"
+            )
     if keep_offered_remarks(campaign, remarks) != remarks:
         expected = f"one of {join_names(campaign.flag_reasons)}" if campaign.flag_reasons else "left empty"
         raise Invalid(f"What is wrong must be {expected}. Nothing was stored.", code="reason_unknown")

@@ -1,4 +1,4 @@
-"""Experiments of the papers that Easel builds on, with simulated annotators, published data or people.
+"""Experiments from the papers that Easel builds on, with simulated annotators, published data or people.
 
 Each paper has a module, named by its first author and year (`sakaguchi_2018.py`, `otani_2016.py`, ...), with a
 `run_..._experiment` function that writes figures, tables and a report into a folder. Main types: `Experiment` and

@@ -36,7 +36,7 @@ BASELINE_ARM, IMPROVED_ARM = "DA", "EASL"
 
 COUNT_ARM_ANSWERS = text(f"""
     SELECT count(DISTINCT annotator_id) AS people,
-           count(DISTINCT annotator_id) FILTER (WHERE a.platform = ANY(:made_up)) AS made_up,
+           count(DISTINCT annotator_id) FILTER (WHERE a.platform = ANY(:simulated)) AS simulated,
            count(*) AS hits, min(received_at) AS first, max(received_at) AS last
     FROM responses r JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
     WHERE r.campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}
@@ -46,7 +46,7 @@ COUNT_ARM_ANSWERS = text(f"""
 COUNT_PEOPLE_IN_SEVERAL_ARMS = text("""
     SELECT count(*) FROM (
         SELECT FROM experiment_arms e JOIN annotators a ON a.campaign_id = e.campaign_id
-        WHERE e.experiment = :experiment AND a.platform <> ALL(:made_up)
+        WHERE e.experiment = :experiment AND a.platform <> ALL(:simulated)
         AND EXISTS (SELECT FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id)
         GROUP BY a.platform, a.worker_id HAVING count(*) > 1
     ) AS several
@@ -113,7 +113,7 @@ async def load_answered_experiment(connection: AsyncConnection, experiment: str)
             code="items_differ",
         )
     people_in_several = await connection.execute(
-        COUNT_PEOPLE_IN_SEVERAL_ARMS, {"experiment": experiment, "made_up": simulated_platform_names()}
+        COUNT_PEOPLE_IN_SEVERAL_ARMS, {"experiment": experiment, "simulated": simulated_platform_names()}
     )
     return AnsweredExperiment(experiment, arms, people_in_several.scalar_one())
 
@@ -124,7 +124,7 @@ async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) 
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
     truth = await load_true_values(connection, campaign.id, TRUTH_COLUMN, np.random.default_rng())
     answer_counts = await connection.execute(
-        COUNT_ARM_ANSWERS, {"campaign": campaign.id, "made_up": simulated_platform_names()}
+        COUNT_ARM_ANSWERS, {"campaign": campaign.id, "simulated": simulated_platform_names()}
     )
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]

@@ -102,7 +102,7 @@ SCORING_METHODS = {
     WINS_METHOD: ScoringMethod("Expected Wins", score_expected_wins),
     TRUESKILL_METHOD: ScoringMethod("TrueSkill", score_trueskill),
     HOPKINS_BASELINE_METHOD: ScoringMethod(
-        "Hopkins and May, shown the baseline alone", score_hopkins_may, uses_baseline_only=True
+        "Hopkins and May, comparisons with the baseline only", score_hopkins_may, uses_baseline_only=True
     ),
 }
 

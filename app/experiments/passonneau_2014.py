@@ -37,13 +37,13 @@ PAPER_ACCURACY = {
     "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11},
 }
 
-NO_DIFFERENCE = "They do not."
+NO_DIFFERENCE = "no difference"
 SMOOTHING_REASON = "Lower posteriors depend on the smoothing, and the paper only calls it “very weak”."
 SENSE_NUMBERS_REASON = (
     "The paper’s values for 6 and 7 are found for 5 and 6 here: it seems to number the senses differently there."
 )
 UNUSED_SENSES_REASON = (
-    "They do not, but this means nothing: no sentence has these senses, so each of nine senses gets a ninth."
+    "no difference, but this means nothing: no sentence has these senses, so each of nine senses gets a ninth"
 )
 
 
@@ -248,7 +248,7 @@ def agreement_row(word: SenseWord) -> list[str]:
 
 
 def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
-    """Return figures of the paper, the same figures here, and why they differ."""
+    """Return figures of the paper, the same figures here, and reason for the difference."""
     add, date, helped = (words[name] for name in ("add-v", "date-n", "help-v"))
     likely = share_of_sure_sentences(helped.fit_from_accuracy, LIKELY_POSTERIOR) - share_of_sure_sentences(
         helped.fit_from_accuracy

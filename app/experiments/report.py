@@ -31,7 +31,7 @@ from app.http.templating import english_environment
 from app.inference.ground.arrays import Array
 from app.selection.match_quality import match_quality_matrix
 
-PER_ITEM_AXIS = "judgments an item"
+PER_ITEM_AXIS = "judgments per item"
 DRAWN_ITERATIONS = 0, 3, 6, 9  # as in Figure 8
 ITEMS_IN_TABLE = 10  # as in Table 1
 FIGURE_TITLES = (("spearman", "Spearman with the truth"), ("pearson", "Pearson with the truth"))

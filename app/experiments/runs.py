@@ -93,7 +93,7 @@ def read_run_lines(experiment: Experiment, path: Path) -> Iterator[dict[str, Any
     settings, *lines = path.read_text(encoding="utf-8").split("\n")
     if settings != experiment.settings():
         raise Conflict(
-            f"{path} has results of other settings. Nothing was changed. Choose another folder.",
+            f"{path} has results with other settings. Nothing was changed. Choose another folder.",
             code="other_experiment",
         )
     for line in lines:

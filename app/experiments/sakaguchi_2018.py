@@ -201,31 +201,33 @@ def load_scale_values(
 
 
 METHOD_TEXT = (
-    " HITs of 5, each by one of 30 simulated annotators, the same in every arm. Direct assessment asks about all items "
-    "equally often, in a random order; RA, TrueSkill and EASL select by Algorithm 1 and learn by their own law; “aware "
-    "of annotators” asks as direct assessment does and learns which annotators are reliable."
+    " Each HIT has 5 items and is answered by one of 30 simulated annotators, who are the same in every arm. Direct "
+    "assessment asks about all items "
+    "equally often, in a random order; RA, TrueSkill and EASL select by Algorithm 1, each with its own update law. "
+    "The arm “aware of annotators” selects like direct assessment and learns which annotators are reliable."
 )
 VERBS_TEXT = (
-    "150 verbs, whose true values are their logarithmic frequencies in film subtitles. This repeats section 5.1 of "
-    "Sakaguchi & Van Durme (2018), whose verbs and answers were not published."
+    "This repeats section 5.1 of Sakaguchi & Van Durme (2018), whose verbs and answers were not published. The items "
+    "are 150 verbs. Their true values are their logarithmic frequencies in film subtitles."
 )
 STATEMENTS_TEXT = (
-    "Political statements with their true values from a file. This repeats section 5.2 of Sakaguchi & Van Durme (2018)."
+    "This repeats section 5.2 of Sakaguchi & Van Durme (2018), with political statements and their true values from a "
+    "file."
 )
 SIMULATED_STATEMENTS_TEXT = (
-    "150 simulated statements with random true values: a stand-in for the statements of Bamman & Smith (2015), which "
-    "you can give with `--items FILE`. This repeats section 5.2 of Sakaguchi & Van Durme (2018)."
+    "This repeats section 5.2 of Sakaguchi & Van Durme (2018). 150 simulated statements with random true values "
+    "replace the statements of Bamman & Smith (2015), which you can supply with `--items FILE`."
 )
 WITHOUT_CONTEXT_TEXT = (
-    "Annotators answer the same whatever else a HIT shows: all gains here come from selecting items and from knowing "
+    "Answers do not depend on the other items of the HIT. Any gain comes from selecting items, or from learning about "
     "annotators."
 )
 WITH_CONTEXT_TEXT = (
-    "Annotators err less where the HIT shows a similar item, and match quality brings similar items together: gains "
-    "beyond the part above come from that."
+    "Annotators err less if the HIT shows a similar item, and match quality brings similar items together. Any gain "
+    "beyond the part above comes from this effect."
 )
 SMALL_GAIN_REASON = "Selecting items by Algorithm 1 gains little here, and a context effect adds little: see above."
-DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "It does not.")
+DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "no difference")
 NARROW_RANGE_REASON = (
     "RA learns the order of items, not their distance from the ends. How narrow its range is depends on the number of "
     "similar items, on errors, and on the number of comparisons."

@@ -32,13 +32,13 @@ from app.simulation.campaign import SimulatedCampaign
 
 SYSTEM_ANNOTATORS, OUTPUTS_PER_HIT, SYSTEM_GAMMA = 30, 5, 0.1
 SYSTEM_CHECKPOINTS = tuple(range(50, 1001, 50))  # judgments per system
-PER_SYSTEM_AXIS = "judgments a system"
+PER_SYSTEM_AXIS = "judgments per system"
 SYSTEM_DA_ARM, IN_TURN_ARM = "da", "together"
 SYSTEM_ARM_TITLES = {
     SYSTEM_DA_ARM: "Direct assessment",
     IN_TURN_ARM: "Five outputs of a segment, in turn",
     "easl": "EASL",
-    "systems": "Asked for the order of systems",
+    "systems": "Rule for the order of systems",
 }
 MIN_SYSTEMS_AND_SEGMENTS = 3
 
@@ -276,11 +276,11 @@ def format_judgments_with_band(judgments: tuple[float, float, float]) -> str:
 
 
 SIMULATED_OUTPUTS_TEXT = (
-    "10 simulated systems with translations of 1,500 segments: their mean quality goes evenly from 57 to 75 points; "
-    "segments differ in difficulty for all systems (standard deviation 15 points), and the outputs of a system differ "
-    "as much. This repeats section 5.3 of Sakaguchi & Van Durme (2018)."
+    "This repeats section 5.3 of Sakaguchi & Van Durme (2018). 10 simulated systems translate 1,500 segments. Their "
+    "mean quality is spread evenly from 57 to 75 points. Segments differ in difficulty for all systems (standard "
+    "deviation 15 points), and the outputs of one system differ as much."
 )
 FILE_OUTPUTS_TEXT = (
-    "Systems and outputs from a file with the quality of each output. This repeats section 5.3 of Sakaguchi & Van "
-    "Durme (2018)."
+    "This repeats section 5.3 of Sakaguchi & Van Durme (2018), with systems, outputs and the quality of each output "
+    "from a file."
 )

@@ -48,9 +48,9 @@ SCALE_ARMS = (
     Arm(AWARE_ARM, "EASL, aware of annotators", EVEN_ORDER, "easl-aware"),
 )
 GOAL_ARMS = (
-    Arm(BEST_ARM, "EASL, asked for the best", "best", "easl"),
-    Arm("best-aware", "The best, aware of annotators", "best", "easl-aware"),
-    Arm(SIDES_ARM, "EASL, asked for the sides", "threshold", "easl"),
+    Arm(BEST_ARM, "EASL, rule for the best", "best", "easl"),
+    Arm("best-aware", "Aware of annotators, rule for the best", "best", "easl-aware"),
+    Arm(SIDES_ARM, "EASL, rule for the sides", "threshold", "easl"),
 )
 ALL_SCALE_ARMS = (*SCALE_ARMS, *GOAL_ARMS)
 SCALE_ARM_TITLES = {arm.name: arm.title for arm in ALL_SCALE_ARMS}

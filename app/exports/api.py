@@ -73,8 +73,10 @@ class PosteriorSchema(BaseModel):
     )
     calibrated_high_95: float | None
     label: str | None = Field(
-        description="The likeliest label, where labels are counted; null before the first one, and where others are as "
-        "likely."
+        description=(
+            "The most likely label, if labels are counted; null before the first label, and if another label is as "
+            "likely."
+        )
     )
     as_shown: DisplayedPosteriorSchema
 
@@ -94,8 +96,10 @@ async def list_posteriors(
     *,
     offset: RowOffsetQuery = 0,
     limit: RowLimitQuery = 1000,
-    order: Annotated[posterior_page.PosteriorOrder, Query(description="`-` for descending.")] = "number",
-    level: Annotated[float, Query(gt=0, lt=1, description="Mass of the posterior's interval.")] = 0.95,
+    order: Annotated[
+        posterior_page.PosteriorOrder, Query(description="A `-` in front sorts in descending order.")
+    ] = "number",
+    level: Annotated[float, Query(gt=0, lt=1, description="Probability of the posterior's interval.")] = 0.95,
     criterion: CriterionQuery = "",
 ) -> PosteriorPageSchema:
     """Return a page of the items' newest posteriors, each with the calibrated interval of the `items` export."""
@@ -167,7 +171,8 @@ class MismatchSchema(BaseModel):
 
 class VerificationSchema(BaseModel):
     clean: bool = Field(
-        validation_alias="is_clean", description=("Whether every posterior is bit for bit the result of the responses.")
+        validation_alias="is_clean",
+        description=("Whether every posterior is, bit for bit, what a replay of the responses gives."),
     )
     responses: int
     items: int

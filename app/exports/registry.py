@@ -136,7 +136,7 @@ def require_beta_posteriors(campaign: Campaign) -> None:
 
 def require_segments(campaign: Campaign) -> None:
     if not campaign.segment_count:
-        raise Conflict(f"The items of “{campaign.name}” are no systems, so there are no segments.", code="no_segments")
+        raise Conflict(f"The items of “{campaign.name}” are not systems, so there are no segments.", code="no_segments")
 
 
 TABLE_EXPORTS: dict[str, Export] = {

@@ -1,4 +1,4 @@
-"""Background scans for goals: campaigns that stop, or stop asking about settled items, by themselves.
+"""Background scans for goals: they stop a campaign, or stop asking about settled items, when a goal is reached.
 
 `monitor.scan_goal` measures a campaign's progress after new answers and does what the researcher chose: notify, pause,
 finish, or release items. `release` stores which items are settled. `api` shows the progress to programs. The measures

@@ -17,7 +17,7 @@ router = program_router("/api/v1/campaigns/{slug}", "Results")
 
 
 class GoalProgress(BaseModel):
-    """A goal, and how near it is."""
+    """A goal and the progress towards it."""
 
     goal: str = Field(description="In words.")
     now: float = Field(description="A probability, a share of items or a correlation, depending on the goal; 0 to 1.")
@@ -30,7 +30,9 @@ class GoalProgress(BaseModel):
         "means of all answers that count."
     )
     settled: int | None = Field(
-        description="Number of settled items, if items are released one by one: annotators soon get them no more."
+        description=(
+            "Number of settled items, if items are released one by one: annotators will soon no longer get them."
+        )
     )
 
     @classmethod
@@ -48,7 +50,7 @@ class GoalProgress(BaseModel):
 
 @router.get("/goal", responses=document_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
 async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
-    """Return how near the campaign is to its goal, by the newest answers."""
+    """Return the campaign's progress towards its goal, from the newest answers."""
     async with fits.open_reader(database) as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":

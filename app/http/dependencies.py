@@ -337,7 +337,7 @@ def handle_http_error(request: Request, error: Exception) -> Response:
     words = {
         404: ("not_found", "There is no such page."),
         413: ("too_large", str(error.detail)),
-        405: ("method_not_allowed", "This address does not take that method."),
+        405: ("method_not_allowed", "This address does not support that method."),
     }
     code, message = words.get(error.status_code, ("http_error", str(error.detail)))
     response = refusal_response(request, error.status_code, code, message)

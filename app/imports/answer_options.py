@@ -18,53 +18,49 @@ class AnswerFileOptions(BaseModel):
     """How to read a file whose columns, numbers or dates are not written as Easel writes them."""
 
     item_column: OptionalColumnName = Field(
-        "", description="The column with the item: its id, or its text. `Input.text*` stands for Input.text1, 2, ..."
+        "", description="Column with the item: its id or its text. `Input.text*` stands for Input.text1, 2, ..."
     )
     value_column: OptionalColumnName = Field(
-        "", description="The column with the answer. `Answer.q*` stands for Answer.q1, 2, ..."
+        "", description="Column with the answer. `Answer.q*` stands for Answer.q1, 2, ..."
     )
-    annotator_column: OptionalColumnName = Field("", description="The column with the annotator.")
-    hit_column: OptionalColumnName = Field(
-        "", description="The column that identifies the HIT; `-` if each row is a HIT."
-    )
+    annotator_column: OptionalColumnName = Field("", description="Column with the annotator.")
+    hit_column: OptionalColumnName = Field("", description="Column that identifies the HIT; `-` if each row is a HIT.")
     issued_at_column: OptionalColumnName = Field(
-        "", description="The column with the time when the HIT was issued; `-` for none."
+        "", description="Column with the time when the HIT was issued; `-` for none."
     )
-    submitted_at_column: OptionalColumnName = Field(
-        "", description="The column with the time of the answer; `-` for none."
-    )
+    submitted_at_column: OptionalColumnName = Field("", description="Column with the time of the answer; `-` for none.")
     position_column: OptionalColumnName = Field(
-        "", description="The column with the item's place in the HIT, from 1 on."
+        "", description="Column with the item's position in the HIT, starting at 1."
     )
-    segment_column: OptionalColumnName = Field("", description="In campaigns of systems, the column with the segment.")
+    segment_column: OptionalColumnName = Field("", description="Column with the segment, in campaigns of systems.")
     criterion_column: OptionalColumnName = Field(
-        "", description="In campaigns with criteria, the column with the criterion."
+        "", description="Column with the criterion, in campaigns with criteria."
     )
     not_applicable_column: OptionalColumnName = Field(
-        "", description="The column that is true where an item cannot be judged."
+        "", description="Column that is true if an item cannot be judged."
     )
-    reason_column: OptionalColumnName = Field(
-        "", description="The column with the reason why an item cannot be judged."
-    )
+    reason_column: OptionalColumnName = Field("", description="Column with the reason why an item cannot be judged.")
     decimal: DecimalMark = Field(
-        "", description="How decimals are written: point or comma. Empty: as the file shows; refused if it does not."
+        "", description="Decimal sign: point or comma. Empty: detected from the file, or refused if it is unclear."
     )
     date_order: DateOrder = Field(
         "",
-        description="The order of dates such as 1/2/2026: day_first or month_first. Empty: as the file shows; "
-        "refused if it does not.",
+        description=(
+            "Order of dates such as 1/2/2026: day_first or month_first. Empty: detected from the file, or refused if "
+            "it is unclear."
+        ),
     )
     time_zone: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
-        "UTC", description="The zone of times that name none, such as Europe/Berlin."
+        "UTC", description="Time zone of times without one, such as Europe/Berlin."
     )
     encoding: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
-        "", description="How the file is encoded if not in Unicode, such as windows-1252."
+        "", description="Encoding of the file if it is not Unicode, such as windows-1252."
     )
     quotes: Literal["", "cells", "text"] = Field(
-        "", description="Whether quotation marks enclose cells or are part of the text. Empty: as the file shows."
+        "", description="Whether quotation marks enclose cells or are part of the text. Empty: detected from the file."
     )
     rejected: Literal["leave_out", "count"] = Field(
-        "leave_out", description="Treatment of results with the AssignmentStatus Rejected: leave_out or count."
+        "leave_out", description="What to do with results whose AssignmentStatus is Rejected: leave_out or count."
     )
 
     @property

@@ -98,9 +98,8 @@ def file_next_to(folder: Path, file_name: str) -> Path:
     path = (folder / file_name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise Invalid(
-            f"“{shorten_echo(file_name)}” is outside the folder of the campaign file. Nothing was created. Copy "
-            "it there, or "
-            "name it yourself with --items.",
+            f"“{shorten_echo(file_name)}” is outside the folder of the campaign file. Nothing was created. Copy it "
+            "there, or name it with --items.",
             code="items_outside",
         )
     if not path.is_file():

@@ -64,8 +64,8 @@ def read_sent_campaign(
         table_info = members.pop(folder + table_name, None) if table_name else None
         if stray := [path for path in members if not path.startswith(folder + MEDIA_FOLDER)]:
             raise Invalid(
-                f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that this "
-                f"names, nor in the folder {MEDIA_FOLDER}. Nothing was created.",
+                f"“{shorten_echo(stray[0])}” in the zip is neither {CAMPAIGN_FILE_NAME}, nor the table that it names, "
+                f"nor in the folder {MEDIA_FOLDER}. Nothing was created.",
                 code="zip_stray",
                 file=shorten_echo(stray[0]),
             )
@@ -83,8 +83,8 @@ def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> B
     """
     if info.file_size > max_mb * MB:
         raise TooLarge(
-            f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB, and {max_mb} MB is the "
-            "most. Nothing was created.",
+            f"“{shorten_echo(info.filename)}” in the zip has {info.file_size / MB:,.0f} MB; the maximum is {max_mb} "
+            "MB. Nothing was created.",
             code="file_too_large",
         )
     return media_zip.unpack_to_temporary_file(zip_, info)

@@ -66,7 +66,7 @@ def parse_check(row: UploadedRow, external_id: str, shown_text: str, design: Des
 def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, design: Design) -> str:
     """Return the expected answer to a check of some kind, as JSON. Raises `Invalid` as `parse_check` does."""
     if kind not in UPLOADED_CHECK_KINDS:
-        raise Invalid("The column “check” may hold gold, attention or nothing.", code="check_unknown")
+        raise Invalid("The column “check” may contain only gold, attention or nothing.", code="check_unknown")
     expected = parse_expected_cells(design, expected_cell, tolerance_cell)
     if expected is None:
         raise Invalid("A check needs its expected answer in the column “expected”.", code="expected_missing")

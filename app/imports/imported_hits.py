@@ -231,7 +231,7 @@ def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
             refuse_line(
                 "item_missing",
                 result_row.line,
-                f"every HIT of this campaign has the item “{item_name}”, and this one lacks it.",
+                f"every HIT of this campaign has the item “{item_name}”, but this one lacks it.",
             )
 
 
@@ -258,7 +258,9 @@ def require_possible_scores(
         possible_counts = f"{fewest} to {most}" if fewest < most else f"{most}"
         count = pluralize(len(shown_items) if len(shown_items) > most else len(given_scores), "item")
         refuse_line(
-            "hit_size", result_row.line, f"this HIT has {count} with a {design.noun}, and can have {possible_counts}."
+            "hit_size",
+            result_row.line,
+            f"this HIT has {count} with a {design.noun}, but should have {possible_counts}.",
         )
     answered_items = [
         item for item in items_shown_once if score_by_item[item] is not None or item in reason_by_unjudged_item

@@ -145,7 +145,7 @@ def select_new_hits(
                 else "without an answer: the annotator came to Easel"
             )
             raise Conflict(
-                f"Line {hit.line}: {imported_answer_name(hit, platform)} is in “{campaign_name}” already, "
+                f"Line {hit.line}: {imported_answer_name(hit, platform)} is already in “{campaign_name}”, "
                 f"{difference}. {outcome_sentence}",
                 code="assignment_known",
                 line=hit.line,

@@ -38,7 +38,7 @@ class ImportedSegments:
                 refuse_line(
                     "segment_unknown",
                     result_row.line,
-                    "the items of this campaign are no systems, and have no segments.",
+                    "the items of this campaign are not systems and have no segments.",
                 )
             return None, None
         segment = self.segment_number(result_row)

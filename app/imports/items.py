@@ -79,7 +79,7 @@ class ItemImportReceipt(BaseModel):
     imported: int = Field(description="Items, or outputs of systems, that were stored.")
     rows: int = Field(0, description="Rows of the file, without its header.")
     lines: int = Field(0, description="Lines of the file, blank ones included.")
-    checks: int = Field(0, description="Gold and attention items among the rows, which are no items.")
+    checks: int = Field(0, description="Gold and attention items among the rows. They do not count as items.")
     with_prior: int = Field(0, description="Items that begin with a prior of their own.")
     notes: list[str] = Field(default=[], description="How the file was read, and how its columns are used.")
 
@@ -168,7 +168,7 @@ class ItemReader:
                 "id_twice", row.line, f"the id “{shown_id}” was already on line {first_line}.", first_line=first_line
             )
         if external_id in self.existing_ids:
-            refuse_line("id_taken", row.line, f"the campaign has “{shorten_echo(external_id)}” already.")
+            refuse_line("id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”.")
         self.line_by_id[external_id] = row.line
         return external_id
 
@@ -202,7 +202,7 @@ def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tup
         refuse_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
     if not law.family.is_valid_prior(*prior):
         prior_text = " and ".join(f"{name} {shorten_echo(cell)}" for name, cell in zip(columns, cells, strict=True))
-        refuse_line("prior_invalid", row.line, f"{prior_text} are no prior for the update law {law.name}.")
+        refuse_line("prior_invalid", row.line, f"{prior_text} are not a prior for the update law {law.name}.")
     return prior
 
 
@@ -356,7 +356,7 @@ async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replac
     if campaign.status == "draft":
         return await lock_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
     if replace:
-        require_draft(campaign, "items can be added to it, but none taken out. Nothing was changed")
+        require_draft(campaign, "items can be added to it, but not removed. Nothing was changed")
     await revisions.lock_revisions(connection, campaign.id)
     return await load_campaign_by_slug(connection, slug)
 

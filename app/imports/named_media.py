@@ -70,9 +70,7 @@ class NamedMedia:
         }
         if len(missing) > 1:
             missing_names = [file.name for file in missing]
-            message = (
-                f"there are no files {join_quoted_names(missing_names)} in the zip, nor among those of the campaign."
-            )
+            message = f"there are no files {join_quoted_names(missing_names)} in the zip or in the campaign."
             details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
             refuse_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():

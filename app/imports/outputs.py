@@ -117,7 +117,7 @@ class CollectedOutputs:
         first_line = self.line_by_output.setdefault((segment_number, system_number), line)
         if first_line != line:
             system, segment_name = map(shorten_echo, system_and_segment_names)
-            place_phrase = f"was already on line {first_line}" if first_line else "is in the campaign already"
+            place_phrase = f"was already on line {first_line}" if first_line else "is already in the campaign"
             message = f"the output of “{system}” for the segment “{segment_name}” {place_phrase}."
             refuse_line("output_twice", line, message, first_line=first_line or None)
 
@@ -265,8 +265,8 @@ def kinds_mixed_error(campaign: Campaign) -> Conflict:
     """Return the refusal to mix items and systems in one campaign."""
     existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
-        f"“{campaign.name}” has {existing_kind}, and this file contains {uploaded_kind}. Replace those that are there, "
-        "or make another campaign. Nothing was imported.",
+        f"“{campaign.name}” has {existing_kind}, but this file contains {uploaded_kind}. Replace the existing ones, "
+        "or create another campaign. Nothing was imported.",
         code="kinds_mixed",
     )
 

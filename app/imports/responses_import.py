@@ -48,26 +48,31 @@ TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have
 class ResponseImportReceipt(BaseModel):
     """Receipt of an import of answers."""
 
-    responses: int = Field(0, description="Stored now.")
-    items: int = Field(0, description="Judged by them.")
-    not_applicable: int = Field(0, description="Scores left out, because their item was marked N/A.")
+    responses: int = Field(0, description="Responses stored by this import.")
+    items: int = Field(0, description="Items judged by these responses.")
+    not_applicable: int = Field(0, description="Scores left out because their item was marked N/A.")
     without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
-    known: int = Field(0, description="HITs skipped, because they were imported before.")
+    known: int = Field(0, description="HITs skipped because they were imported before.")
     without_worker: int = Field(0, description="HITs without a WorkerId: they count as one annotator's.")
-    over_wanted: int = Field(0, description="How many of these items have more judgments than wanted now.")
+    over_wanted: int = Field(0, description="Number of these items that now have more judgments than wanted.")
     finished: bool = Field(
-        default=False, description="Whether the campaign was closed, because every item has what was wanted."
+        default=False, description="Whether the campaign was finished because every item has its judgments."
     )
     rejected: int = Field(
-        0, description="HITs left out, because they were rejected, cancelled, ignored, or controls of another tool."
+        0,
+        description=(
+            "HITs left out because they were rejected, cancelled or ignored, or were control tasks of another tool."
+        ),
     )
-    missing: int = Field(0, description="Values left out, because their cells are empty or say NA.")
+    missing: int = Field(0, description="Values left out because their cells are empty or say NA.")
     percent: int = Field(0, description="Values that were written in percent.")
     decimal_comma: bool = Field(default=False, description="Whether numbers were read with decimal commas.")
-    date_order: str = Field("", description="How dates were read whose order matters: day_first or month_first.")
-    time_zone: str = Field("", description="The zone of times that name none; empty if all do.")
-    columns: str = Field("", description="What was read from which column, where the columns are not Easel's own.")
-    passed_over: str = Field("", description="The columns that were not read then.")
+    date_order: str = Field("", description="How ambiguous dates were read: day_first or month_first.")
+    time_zone: str = Field("", description="Time zone of times without one; empty if all times have one.")
+    columns: str = Field(
+        "", description="What was read from which column, if the file does not have Easel's own columns."
+    )
+    passed_over: str = Field("", description="The columns that were not read in that case.")
     by_text: int = Field(0, description="Items that were found by their text instead of their id.")
     rows: int = Field(0, description="Rows of the file.")
     lines: int = Field(0, description="Lines of the file, blank ones included.")
@@ -141,7 +146,7 @@ async def import_responses_from_file(
     del hits
     if not new_hits:
         raise Conflict(
-            f"All rows of this file are in “{campaign.name}” already. Nothing was imported.",
+            f"All rows of this file are already in “{campaign.name}”. Nothing was imported.",
             code="assignment_known",
             line=first_hit.line,
         )

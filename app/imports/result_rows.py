@@ -82,7 +82,7 @@ def require_row_per_criterion(
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))
-        refuse_line("criteria_missing", first.line, f"this HIT has no answer by {join_names(missing)}.")
+        refuse_line("criteria_missing", first.line, f"this HIT has no answer for {join_names(missing)}.")
     return [row_by_criterion[name] for name in criterion_names]
 
 
@@ -90,7 +90,7 @@ def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (
-            f"by “{shorten_echo(row.criterion)}” this HIT has other items than by "
+            f"for “{shorten_echo(row.criterion)}” this HIT has other items than for "
             f"“{shorten_echo(first_row.criterion)}”."
         )
         refuse_line("criteria_differ", row.line, message)
@@ -99,10 +99,12 @@ def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
     reasons = tuple(row.reasons[k] for k in order)
     if [score is None for score in scores] != [score is None for score in first_row.scores]:
         refuse_line(
-            "criteria_differ", row.line, "an item of this HIT is marked N/A by one criterion and not by another."
+            "criteria_differ", row.line, "an item of this HIT is marked N/A for one criterion but not for another."
         )
     if reasons != first_row.reasons:
         refuse_line(
-            "criteria_differ", row.line, "an item of this HIT is marked N/A by each criterion for another reason."
+            "criteria_differ",
+            row.line,
+            "an item of this HIT is marked N/A for different reasons by different criteria.",
         )
     return replace(row, items=first_row.items, scores=scores, lines=lines, reasons=reasons)

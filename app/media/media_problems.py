@@ -48,14 +48,12 @@ def problem_with_stored_file(file: NamedFile, content_type_by_name: Mapping[str,
             other for other in content_type_by_name if casefolded_path(other).rpartition("/")[2] == base_name
         ]
         hint = f" There is {join_names(similar_names)}." if similar_names else ""
-        return MediaProblem(
-            "media_missing", f"there is no file “{name}” in the zip, nor among those of the campaign.{hint}"
-        )
+        return MediaProblem("media_missing", f"there is no file “{name}” in the zip or in the campaign.{hint}")
     content_type = content_type_by_name[file.name]
     if not can_show_as_kind(file.kind, content_type):
         return MediaProblem(
             "media_wrong_kind",
-            f"the file “{name}” is {content_type}, and is to be shown as {PHRASE_BY_MEDIA_KIND[file.kind]}.",
+            f"the file “{name}” is {content_type}, but should be shown as {PHRASE_BY_MEDIA_KIND[file.kind]}.",
         )
     return None
 

@@ -148,7 +148,7 @@ def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for entry in filter(is_user_file, archive.infolist()):
         path = safe_entry_path(entry)
         if path in entry_by_path:
-            refuse_zip("media_twice", "is there twice.", path)
+            refuse_zip("media_twice", "is in the zip twice.", path)
         entry_by_path[path] = entry
     return entry_by_path
 
@@ -175,7 +175,7 @@ def match_zip_entries(
         if len(own_name) > MAX_FILE_NAME_CHARS:
             refuse_zip("media_name_unsafe", f"has a name of more than {MAX_FILE_NAME_CHARS} characters.", path)
         if own_name in existing_names or not set(existing_names).isdisjoint(names):
-            refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", path)
+            refuse_zip("media_twice", "is in the zip twice, or the campaign already has a file of that name.", path)
     unreferenced_paths = [path for path, names in matches.names_by_path.items() if not names]
     if unreferenced_paths and not media_zip.skip_unnamed:
         matched_names = {name for names in matches.names_by_path.values() for name in names}
@@ -187,7 +187,9 @@ def match_zip_entries(
         duplicate_path = next(
             path for path, names in matches.names_by_path.items() if all_matched_names.count(names[0]) > 1
         )
-        refuse_zip("media_twice", "is there twice, or the campaign has a file of that name already.", duplicate_path)
+        refuse_zip(
+            "media_twice", "is in the zip twice, or the campaign already has a file of that name.", duplicate_path
+        )
     return [
         (name, path) for path, names in matches.names_by_path.items() for name in names
     ], matches.path_by_respelled_name
@@ -232,10 +234,7 @@ def refuse_unreferenced_files(
             refuse_zip(
                 "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
             )
-    problem = (
-        f"In the zip {join_quoted_names(unreferenced_paths)} {'are' if len(unreferenced_paths) > 1 else 'is'} named "
-        "by no item."
-    )
+    problem = f"No item names {join_quoted_names(unreferenced_paths)} in the zip."
     missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
     pronoun = "them" if len(unreferenced_paths) > 1 else "it"
     advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
@@ -263,7 +262,7 @@ def safe_entry_path(entry: zipfile.ZipInfo) -> str:
         )
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        refuse_zip("media_name_unsafe", "is a link or a device, and no file.", path)
+        refuse_zip("media_name_unsafe", "is a link or a device, not a file.", path)
     if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
         refuse_zip("zip_encrypted", "is encrypted. Pack it without a password.", path)
     if entry.compress_type not in ALLOWED_COMPRESSION_TYPES:
@@ -276,16 +275,16 @@ def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip,
     for entry in entries:
         if entry.file_size > media_zip.max_file_mb * MB:
             raise TooLarge(
-                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB, and "
-                f"{media_zip.max_file_mb} MB is the most. Nothing was imported.",
+                f"“{shorten_echo(entry.filename)}” in the zip has {entry.file_size / MB:,.0f} MB; the maximum is "
+                f"{media_zip.max_file_mb} MB. Nothing was imported.",
                 code="media_file_too_large",
                 file=shorten_echo(entry.filename),
             )
     total_bytes = existing_bytes + sum(entry.file_size for entry in entries)
     if total_bytes > media_zip.max_mb * MB:
         raise TooLarge(
-            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files, and {media_zip.max_mb} MB "
-            "is the most. Nothing was imported.",
+            f"With this zip the campaign would have {total_bytes / MB:,.0f} MB of files; the maximum is "
+            f"{media_zip.max_mb} MB. Nothing was imported.",
             code="media_too_large",
         )
 
@@ -305,7 +304,7 @@ def unpack_entry_pieces(
             bytes_left -= len(data)
             data, piece_number = stream.read(MEDIA_PIECE_BYTES), piece_number + 1
     if bytes_left:
-        refuse_zip("zip_unreadable", "has another size than the zip says.", entry.filename)
+        refuse_zip("zip_unreadable", "has a different size than the zip says.", entry.filename)
 
 
 def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:

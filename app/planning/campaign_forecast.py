@@ -109,7 +109,7 @@ class CampaignForecast:
         advice = "Collect more judgments per item, or choose an easier goal."
         if not judgments_left:
             return f"This campaign has {judgments}, as many as it asks for, and has not reached its goal. {advice}"
-        chance = "will hardly have reached" if middle > judgments_left else "may not have reached"
+        chance = "will probably not have reached" if middle > judgments_left else "may not have reached"
         return (
             f"This campaign ends at {judgments}, after {judgments_left:,} more, and {chance} its goal by then. {advice}"
         )

@@ -55,7 +55,7 @@ class AnnotatorPeerCorrelation(BaseModel):
 
 
 class Annotator(BaseModel):
-    name: str = Field(description="A1 for the first one, as on pages.")
+    name: str = Field(description="A1 for the first annotator, as on pages.")
     pseudonym: str = Field(description="As in exports.")
     arrived_at: datetime
     barred: AnnotatorBlock | None = Field(description="Null if the annotator gets HITs and their answers count.")
@@ -64,11 +64,13 @@ class Annotator(BaseModel):
     last_answer_at: datetime | None
     median_seconds: float | None = Field(description="From getting a HIT to its answer; null if unknown.")
     hours: float | None = Field(
-        description="Hours of work. A HIT that was left open, for more than five times the usual time and more than a "
-        "minute, counts as a usual one."
+        description=(
+            "Hours of work. A HIT left open for more than a minute and more than five times the usual time counts "
+            "with the usual time."
+        )
     )
     pay_per_hour: float | None = Field(
-        description="Pay for these hours, in the campaign's currency; null without a pay."
+        description="Pay per hour of work, in the campaign's currency; null if the campaign has no pay."
     )
     with_others: AnnotatorPeerCorrelation | None = Field(
         description="Null where too little is known. Agreeing with others does not mean being right."
@@ -78,7 +80,7 @@ class Annotator(BaseModel):
     changes: float | None = Field(description="Mean number of changes of a value after it was first given.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
     checks: int = Field(description="Gold and attention items answered.")
-    checks_met: int = Field(description="Checks answered as expected.")
+    checks_met: int = Field(description="Gold and attention items answered as expected.")
     findings: list[str] = Field(description="Findings of rules, as sentences.")
 
     @classmethod
@@ -258,7 +260,9 @@ class CheckItemSummary(BaseModel):
     expected: str = Field(description="In words.")
     answers: int
     failed: int
-    probably_wrong: bool = Field(description="More than half of at least five answers failed: no rule counts it.")
+    probably_wrong: bool = Field(
+        description="Whether more than half of at least five answers failed. Rules ignore such a check."
+    )
     not_loaded: int = Field(description="Annotators who reported that its file does not load.")
 
 
@@ -272,7 +276,7 @@ async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule
 
 @router.get("/checks", responses=document_refusals({404: "`campaign_not_found`"}))
 async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
-    """Return all gold and attention items, with how often annotators failed them."""
+    """Return all gold and attention items with the number of times annotators failed them."""
     return [
         CheckItemSummary(**asdict(line))
         for line in await listings.list_check_lines(connection, await load_campaign_by_slug(connection, slug))

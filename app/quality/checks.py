@@ -115,7 +115,7 @@ def refuse_if_checks_do_not_fit(campaign: Campaign) -> None:
         reason = "its items come with a source or reference, and checks have none; put it into the text of the items"
     else:
         return
-    raise Conflict(f"“{campaign.name}” takes no checks: {reason}. Nothing was changed.", code="no_checks_here")
+    raise Conflict(f"“{campaign.name}” cannot have checks: {reason}. Nothing was changed.", code="no_checks_here")
 
 
 async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campaign) -> None:

@@ -159,7 +159,7 @@ async def exclude_answer(
     """
     answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
-        raise Conflict(f"Answer {answer_number} is excluded already. Nothing was changed.", code="already_excluded")
+        raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
     return await record_and_log(
         connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
@@ -180,7 +180,7 @@ async def restore_answer(
     """
     answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last != "exclude":
-        hint = " Its annotator is: restore them instead." if answer_state.barred == "excluded" else ""
+        hint = " Its annotator is excluded: restore them instead." if answer_state.barred == "excluded" else ""
         raise Conflict(
             f"Answer {answer_number} is not excluded by itself.{hint} Nothing was changed.",
             code="not_excluded",
@@ -228,7 +228,7 @@ async def block_annotator(
     if (await connection.execute(BLOCK_ANNOTATOR, key | block_parameters)).rowcount == 0:
         blocked_state = await load_blocked_state(connection, campaign, annotator_id)
         raise Conflict(
-            f"{blocked_state.name} is {blocked_state.barred} already. Nothing was changed.",
+            f"{blocked_state.name} is already {blocked_state.barred}. Nothing was changed.",
             code=f"already_{blocked_state.barred}",
         )
 

@@ -104,10 +104,10 @@ class RemarksQuery(AddressQuery):
 
     kind: RemarkKind = Field(default="", description="Empty: both.")
     item: Annotated[str, StringConstraints(max_length=1000, strip_whitespace=True)] = Field(
-        default="", description="Only this item, by your id."
+        default="", description="Only remarks about the item with this id."
     )
     annotator: Annotated[str, StringConstraints(max_length=40, strip_whitespace=True)] = Field(
-        default="", description="Only this annotator, such as A7."
+        default="", description="Only remarks by this annotator, such as A7."
     )
     words: SearchWords = Field(default="", description="Words in the remark or in the item.")
     page: PageNumber = 1

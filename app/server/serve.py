@@ -116,7 +116,9 @@ def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
             f"such as `EASEL_PORT={neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
         )
     if problem.errno == errno.EACCES:
-        return StartupProblem(f"Port {port} needs more rights. Choose one from 1024 on with --port or EASEL_PORT.")
+        return StartupProblem(
+            f"Port {port} needs administrator rights. Choose a port from 1024 on with --port or EASEL_PORT."
+        )
     return StartupProblem(f"Easel cannot listen on {host}: {problem.strerror}. Set --host or EASEL_HOST.")
 
 

@@ -32,7 +32,7 @@ from app.simulation.annotators import Habits, Population
 HAS_ANSWERS_OF_PEOPLE = text("""
     SELECT EXISTS (SELECT 1 FROM responses r
                    JOIN annotators a ON a.campaign_id = r.campaign_id AND a.id = r.annotator_id
-                   WHERE r.campaign_id = :campaign AND a.platform <> ALL(:made_up))
+                   WHERE r.campaign_id = :campaign AND a.platform <> ALL(:simulated))
 """)
 
 LOAD_TRUTH_COLUMN = text("SELECT fields ->> :column FROM items WHERE campaign_id = :campaign ORDER BY number")
@@ -129,7 +129,7 @@ def refuse_unless_running(campaign: Campaign) -> None:
 
 async def has_answers_of_people(connection: AsyncConnection, campaign: Campaign) -> bool:
     result = await connection.execute(
-        HAS_ANSWERS_OF_PEOPLE, {"campaign": campaign.id, "made_up": simulated_platform_names()}
+        HAS_ANSWERS_OF_PEOPLE, {"campaign": campaign.id, "simulated": simulated_platform_names()}
     )
     return bool(result.scalar_one())
 

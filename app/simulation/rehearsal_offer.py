@@ -123,7 +123,7 @@ async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: i
 async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Campaign) -> Campaign:
     """Return the campaign that this one rehearses. Raises `NotFound` (`campaign_not_found`) if it is no rehearsal."""
     if rehearsal.rehearsal_of is None:
-        raise NotFound(f"“{rehearsal.name}” is no rehearsal.", code="campaign_not_found")
+        raise NotFound(f"“{rehearsal.name}” is not a rehearsal.", code="campaign_not_found")
     return await load_campaign(connection, rehearsal.rehearsal_of)
 
 

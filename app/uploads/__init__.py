@@ -1,4 +1,4 @@
-"""Uploaded tables: CSV, TSV and JSON as programs save them, read row by row, each with its line in an editor.
+"""Uploaded tables: CSV, TSV and JSON as programs save them, read row by row, each with its line number.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
 `encodings.py` decodes the bytes, `delimited.py` and `json_rows.py` read the two kinds of formats, `quote_mode.py`
@@ -124,7 +124,7 @@ def check_upload_size(file: BinaryIO, max_mb: int) -> None:
     file.seek(0)
     if size > max_mb * 2**20:
         raise TooLarge(
-            f"This file has {size / 2**20:.0f} MB, and {max_mb} MB is the most. Nothing was imported. Split it, or "
+            f"This file has {size / 2**20:.0f} MB; the maximum is {max_mb} MB. Nothing was imported. Split it, or "
             "raise EASEL_MAX_UPLOAD_MB.",
             code="file_too_large",
         )

@@ -237,7 +237,7 @@ class UnpackedStream(io.RawIOBase):
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
-                f"Unpacked, this file has more than {self.max_mb} MB, which is the most. Nothing was imported. "
+                f"Unpacked, this file has more than {self.max_mb} MB, which is the maximum. Nothing was imported. "
                 "Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
@@ -262,8 +262,8 @@ def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str,
     """
     if unpacked_bytes > DENSE_BYTES and unpacked_bytes > MAX_DENSITY * packed_bytes:
         raise TooLarge(
-            f"{table} is more than {MAX_DENSITY} times as large as its packed form, which no usual table is. Nothing "
-            "was imported. Send the table without packing it.",
+            f"{table} is more than {MAX_DENSITY} times as large as its packed form, which is not usual for a table. "
+            "Nothing was imported. Send the table unpacked.",
             code=code,
             **details,
         )

@@ -33,7 +33,7 @@ QUOTES_TEXT_ADVICE = (
     "Or choose that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
 )
 MIXED_LINE_ENDS_SENTENCE = (
-    "there is a carriage return within this row. Lines end in different ways here: save the file again."
+    "there is a carriage return within this row. The file mixes different line ends: save it again."
 )
 
 LineReader = Callable[[], Iterator[str]]
@@ -66,7 +66,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`, and `TooLarge` (`too_many_rows`).
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
-        raise Invalid("`quotes` is cells or text. Nothing was imported.", code="quotes_unknown")
+        raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
     line_count, has_quotes = count_lines_and_find_quotes(read_lines)
     delimiter = detect_delimiter(read_lines, extension)
     is_tsv = delimiter == "\t"
@@ -302,7 +302,7 @@ def keep_named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
             refuse_line(
                 "column_unnamed",
                 scan.header.line,
-                f"column {position + 1} has no name, and line {scan.first_filled_lines[position]} has something in it. "
+                f"column {position + 1} has no name, but line {scan.first_filled_lines[position]} has a value in it. "
                 "Name it, or remove it.",
             )
     if unnamed_positions:

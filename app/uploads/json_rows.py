@@ -62,7 +62,7 @@ class JsonColumns:
         check_column_names(line_number, tuple(values))
         self.names.update(dict.fromkeys(values))
         if len(self.names) > MAX_UPLOAD_COLUMNS:
-            message = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the most."
+            message = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the maximum."
             refuse_line("too_many_columns", line_number, message)
 
 
@@ -257,7 +257,9 @@ def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
         json_reader.peek_character()
         name = json_reader.read_value()
         if not isinstance(name, str):
-            refuse_line("json_unreadable", json_reader.line, f"{json_type_phrase(name)} is where a name should be.")
+            refuse_line(
+                "json_unreadable", json_reader.line, f"there is {json_type_phrase(name)} where a name should be."
+            )
         json_reader.require_character(":", "a name")
         yield name
         if json_reader.skip_character("}"):

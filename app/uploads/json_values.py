@@ -54,7 +54,7 @@ def check_row_object(line_number: int, value: Any) -> dict[str, Any]:
     """
     if not isinstance(value, dict):
         refuse_line(
-            "json_unreadable", line_number, f"this is {json_type_phrase(value)}, and every row is a JSON object."
+            "json_unreadable", line_number, f"this is {json_type_phrase(value)}, but every row must be a JSON object."
         )
     check_nesting_depth(line_number, value)
     for text in texts_in_json_value(value):
@@ -163,7 +163,7 @@ class JsonValueReader:
             next_character = self.peek_character()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
             message = (
-                f"{subject} {previous_part}, where “{character}” should."
+                f"{subject} {previous_part}, where “{character}” should be."
                 if next_character
                 else f"the file ends after {previous_part}."
             )

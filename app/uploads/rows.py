@@ -70,7 +70,7 @@ def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
         refuse_line(
             "too_many_columns",
             line_number,
-            f"there are {len(column_names):,} columns, and {MAX_UPLOAD_COLUMNS} is the most.",
+            f"there are {len(column_names):,} columns; the maximum is {MAX_UPLOAD_COLUMNS}.",
         )
     seen_names = set()
     for position, name in enumerate(column_names, start=1):

@@ -127,7 +127,7 @@ async def test_one_address_cannot_try_many_names(engine):
     assert await attempt(engine, address="192.0.2.2")
 
 
-async def test_addresses_that_are_made_up_do_not_let_anyone_try_many_names(engine):
+async def test_addresses_that_are_simulated_do_not_let_anyone_try_many_names(engine):
     await add(engine)
     for k in range(FREE_FAILURES_OF_SERVER):
         await failures(engine, 1, name=f"user{k}", address=f"198.51.100.{k}")
@@ -431,7 +431,7 @@ async def test_opening_a_one_time_link_does_not_use_it_up(app, client, engine):
 async def test_a_used_link_says_so_and_offers_the_form(client, engine):
     response = await client.post("/login", data={"token": "unknown"})
     assert response.status_code == 410
-    assert "used already" in response.text
+    assert "already used" in response.text
     assert "`" not in response.text
     assert response.text.count("login</code>") == 1  # how to make a new link is said once
     assert 'name="password"' in response.text

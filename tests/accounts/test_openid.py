@@ -290,7 +290,7 @@ async def test_a_provider_that_does_not_answer_as_it_should_is_said(client, prov
     await provider(**behaviour)
     response = await client.get("/login/openid")
     assert response.status_code == 502
-    assert "The provider of logins cannot be reached" in response.text
+    assert "The login provider cannot be reached" in response.text
     assert 'name="password"' in response.text  # the other way stays
 
 

@@ -154,7 +154,7 @@ async def test_an_owner_changes_roles_on_the_page_of_people(app, client, researc
     assert "Your role on this server is manager" in shown
     assert "one.viewer.none (you)" not in shown  # the researchers are for owners
     wrong = await researcher.post(f"/admin/people/{user.id}/role", data={"role": "king"})
-    assert (wrong.status_code, "A role is one of" in wrong.text) == (422, True)
+    assert (wrong.status_code, "A role must be one of" in wrong.text) == (422, True)
     assert await fetch_value(app.state.database, "SELECT role FROM users WHERE id = :id", id=user.id) == "manager"
 
 

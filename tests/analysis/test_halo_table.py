@@ -36,7 +36,7 @@ def test_criteria_judged_as_one_are_warned_of_with_figures_and_code():
     assert (one, other, judgments, items) == ("adequacy", "fluency", 240, 12)
     assert 0.9 < low < within < high <= 1
     assert means > 0.99
-    assert found.verdict == "Hardly judged separately: “adequacy” and “fluency”."
+    assert found.verdict == "These criteria were hardly judged separately: “adequacy” and “fluency”."
     (note,) = found.notes
     assert note.code == "halo"
     assert "(correlation .9".replace(".9", "0.9") in note
@@ -46,7 +46,8 @@ def test_criteria_judged_apart_are_said_to_be():
     found = halo(by_criteria(crowd_answers(), alike=0.0))
     assert abs(found.rows[0][2]) < 0.2
     assert (
-        found.verdict == "The criteria were judged separately: within items, no two of them correlate by 0.5 or more."
+        found.verdict
+        == "The criteria were judged separately: within items, no two of them have a correlation of 0.5 or more."
     )
     assert found.notes == ()
 

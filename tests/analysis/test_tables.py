@@ -147,8 +147,8 @@ def test_agreement_begins_with_what_its_figures_say_together():
     alpha, again = (rows[name] for name in ("alpha_interval", "split_half_stepped_up"))
     assert found.verdict == (
         f"Annotators agree more than by chance: Krippendorff’s alpha is {alpha['value']:.2f} (95 % interval "
-        f"{alpha['low']:.2f} to {alpha['high']:.2f}). As many new judgments would give a ranking that "
-        f"correlates {again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
+        f"{alpha['low']:.2f} to {alpha['high']:.2f}). A ranking from the same number of new judgments "
+        f"would correlate {again['value']:.2f} ({again['low']:.2f} to {again['high']:.2f}) with this one."
     )
 
 

@@ -1,4 +1,4 @@
-"""The made-up annotators that bear the name of data are what a fit to these data says."""
+"""The simulated annotators named after data are what a fit to these data gives."""
 
 from dataclasses import asdict
 
@@ -7,7 +7,7 @@ import pytest
 
 from app.simulation.annotators import POPULATIONS, Population
 from benchmarks.annotator_aware import MLQE
-from benchmarks.populations import fitted, looks, mlqe, simulated
+from benchmarks.populations import fitted, looks, mlqe, simulate_answers
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def test_a_fit_finds_what_made_the_answers():
     assert (found.to_5, found.to_10) == pytest.approx((0.2, 0.3), abs=0.02)
 
 
-def test_how_made_up_answers_look_comes_near_to_real_ones():
+def test_how_simulated_answers_look_comes_near_to_real_ones():
     scores = mlqe("ro-en")
-    real, made_up = looks(scores), looks(simulated(POPULATIONS["mlqe-ro-en"], scores, 1))
-    assert made_up == pytest.approx(real, abs=0.05)
+    real, simulated = looks(scores), looks(simulate_answers(POPULATIONS["mlqe-ro-en"], scores, 1))
+    assert simulated == pytest.approx(real, abs=0.05)

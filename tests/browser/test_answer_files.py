@@ -24,7 +24,7 @@ async def test_columns_are_proposed_and_filled_in_and_the_receipt_tells_what_was
     await expect(item).to_be_hidden()
     await page.get_by_label("File", exact=True).set_input_files(BATCH)
     await page.get_by_role("button", name="Import responses").click()
-    await page.get_by_role("alert").get_by_text("Say which of them holds what").wait_for()
+    await page.get_by_role("alert").get_by_text("Name the columns for item, value and annotator").wait_for()
     await expect(item).to_have_value("Input.verb")
     await expect(page.get_by_label("Answer: column")).to_have_value("Answer.rating")
     assert await violations(page) == ""

@@ -246,7 +246,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
         (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask by “style”"),
         (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
         ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
-        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "no answer by"),
+        (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "no answer for"),
         (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ", "other items"),
         (
             "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n",
@@ -286,10 +286,10 @@ async def test_what_is_marked_not_applicable_is_so_by_every_criterion(engine):
     rows = "h1,ann,v0,10,adequacy,,\nh1,ann,v1,,adequacy,true,\nh1,ann,v0,30,fluency,,\nh1,ann,v1,{},fluency,{},{}\n"
     with pytest.raises(Invalid) as refused:
         await import_results(engine, campaign, head + rows.format("40", "", ""))
-    assert (refused.value.code, "and not by another" in refused.value.message) == ("criteria_differ", True)
+    assert (refused.value.code, "but not for another" in refused.value.message) == ("criteria_differ", True)
     with pytest.raises(Invalid) as refused:
         await import_results(engine, campaign, head + rows.format("", "true", "cut off"))
-    assert (refused.value.code, "for another reason" in refused.value.message) == ("criteria_differ", True)
+    assert (refused.value.code, "for different reasons" in refused.value.message) == ("criteria_differ", True)
     await import_results(engine, campaign, head + rows.format("", "true", ""))
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{10,NaN,30,NaN}"
     assert await fetch_rows(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [(1, 1)]

@@ -29,7 +29,7 @@ async def test_after_a_launch_fewer_judgments_are_refused_at_the_field_and_all_o
     assert (value_of(html, "judgments_per_item"), value_of(html, "lease_minutes")) == ("3", "45")
     assert "Read *each* one." in html
     problem = html.partition('id="judgments_per_item-error">')[2].partition("</p>")[0]
-    assert problem == "It is 4 and can only grow: enter 4 or more."
+    assert problem == "It is 4 and can only be raised: enter 4 or more."
     assert "Save settings" in html
     assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
     assert await fetch_value(engine, "SELECT lease_minutes FROM campaigns") == 30

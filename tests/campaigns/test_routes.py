@@ -481,8 +481,8 @@ async def test_sharing_a_rehearsed_campaign_is_warned_against(engine, researcher
     campaign = await create_running_campaign(engine)
     share = f"/admin/campaigns/{campaign.slug}/share"
     assert "easel simulate" not in (await researcher.get(share)).text
-    made_up = await create_annotator(engine, campaign, platform="simulation")
-    await submit_scores(engine, made_up, await lease_hit(engine, made_up))
+    simulated = await create_annotator(engine, campaign, platform="simulation")
+    await submit_scores(engine, simulated, await lease_hit(engine, simulated))
     assert "1 HIT of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
 
 

@@ -108,7 +108,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
     assert await replay_is_clean(engine, campaign.slug)
 
 
-async def test_a_made_up_crowd_finds_items_that_cannot_be_judged(engine):
+async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
     await simulate(
         engine, campaign, hits=500, annotators=8, population=plain_population(0.1), truth_column=None,

@@ -51,10 +51,10 @@ async def test_the_page_shows_counts_and_table_without_javascript(engine, resear
     assert page.index(f"verb {hit.items[4]}</a>") < page.index(f"verb {hit.items[0]}</a>")
 
 
-async def test_the_page_warns_of_made_up_answers(engine, researcher, campaign):
-    assert '<p class="notice warning" data-word="made_up"></p>' in (await researcher.get(address(campaign))).text
-    made_up = await create_annotator(engine, campaign, platform="simulation")
-    await submit_scores(engine, made_up, await lease_hit(engine, made_up))
+async def test_the_page_warns_of_simulated_answers(engine, researcher, campaign):
+    assert '<p class="notice warning" data-word="simulated"></p>' in (await researcher.get(address(campaign))).text
+    simulated = await create_annotator(engine, campaign, platform="simulation")
+    await submit_scores(engine, simulated, await lease_hit(engine, simulated))
     page = (await researcher.get(address(campaign))).text
     assert "easel simulate answered 1 of 1 HIT. These answers are not from people." in page
 

@@ -115,16 +115,16 @@ async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "took part"
 
 
-async def test_made_up_answers_are_marked_beside_those_of_people(engine):
+async def test_simulated_answers_are_marked_beside_those_of_people(engine):
     campaign = await create_running_campaign(engine)
     for person in (
         await create_annotator(engine, campaign),
         await create_annotator(engine, campaign, platform="simulation"),
     ):
-        assert (await state_of(engine, campaign)).figures["words"]["made_up"] == ""
+        assert (await state_of(engine, campaign)).figures["words"]["simulated"] == ""
         await submit_scores(engine, person, await lease_hit(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
-    assert words["made_up"] == "easel simulate answered 1 of 2 HITs. These answers are not from people."
+    assert words["simulated"] == "easel simulate answered 1 of 2 HITs. These answers are not from people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):

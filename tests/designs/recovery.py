@@ -1,4 +1,4 @@
-"""A campaign whose answers a made-up crowd gives that knows the truth: does a law find it?"""
+"""A campaign answered by a simulated crowd that knows the truth: does a law find it?"""
 
 from datetime import timedelta
 from itertools import count

@@ -167,7 +167,7 @@ async def test_laws_of_every_kind_recover_the_truth_and_replays_to_the_bit(engin
     await assert_order_recovered(engine, campaign)
     async with open_snapshot(engine) as connection:
         made = await load_campaign_answers(connection, campaign.criteria[0])
-    # In units of the reference; the made-up crowd gives the odds of where it sees an item.
+    # In units of the reference; the simulated crowd gives the odds of where it sees an item.
     means = scores.geometric_mean_scores(made)
     assert np.exp(np.log(made.value / 10)[made.item == 12].mean()) == pytest.approx(means.values[12])
     assert stats.spearmanr(means.values, np.arange(24)).statistic > 0.95

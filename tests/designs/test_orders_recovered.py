@@ -1,4 +1,4 @@
-"""Known values are found again from made-up answers, by each law that reads an order."""
+"""Known values are found again from simulated answers, by each law that reads an order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A record replayed says what was known after each judgment an item, and what others would have found."""
+"""A record replayed says what was known after each judgment per item, and what others would have found."""
 
 import numpy as np
 import pytest

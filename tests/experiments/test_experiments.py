@@ -144,7 +144,7 @@ def test_the_command_makes_a_report_with_figures_and_tables(tmp_path, few_verbs)
     assert said.exit_code == 0, said.output
     assert said.output.rstrip().endswith("lexical-frequency.md")
     page = (tmp_path / "lexical-frequency.md").read_text()
-    for title in ("Without a context effect", "With a context effect of 50%", "Where scores lie", "Match quality"):
+    for title in ("Without a context effect", "With a context effect of 50%", "Range of the scores", "Match quality"):
         assert f"## {title}" in page
     assert "seed 2018, 2 runs" in page
     shown = [line.split("](")[1].rstrip(")") for line in page.split("\n") if line.startswith("![")]
@@ -270,7 +270,7 @@ def test_statements_of_a_file_make_a_report(tmp_path):
     assert "| opinion 20 | 100.0 |" in page
 
 
-def test_without_a_file_statements_are_made_up_and_the_report_says_so():
+def test_without_a_file_statements_are_simulated_and_the_report_says_so():
     made = political_spectrum_material(None, 3)
     assert len(made.names) == 150
     assert "simulated statements" in made.description

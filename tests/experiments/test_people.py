@@ -340,7 +340,7 @@ async def campaigns_of(engine):
         return await experiment_arms.load_experiment_arms(connection, "verbs")
 
 
-async def made_up_answers(engine, slug):
+async def simulated_answers(engine, slug):
     async with engine.connect() as connection:
         row = await load_campaign_by_slug(connection, slug)
     await simulate(
@@ -349,13 +349,13 @@ async def made_up_answers(engine, slug):
     )  # fmt: skip
 
 
-async def test_made_up_annotators_answer_an_arm_too_and_the_report_says_so(engine, easel, few_verbs, tmp_path):
+async def test_simulated_annotators_answer_an_arm_too_and_the_report_says_so(engine, easel, few_verbs, tmp_path):
     made = await create_running_experiment(engine, judgments_per_item=1)
     for row in made.campaigns.values():
-        await made_up_answers(engine, row.slug)
+        await simulated_answers(engine, row.slug)
     await easel("compare", "verbs", "--out", tmp_path)
     page = (tmp_path / "verbs.md").read_text()
-    assert "**Made-up annotators are among them**: " in page
+    assert "**Some annotators are simulated**: " in page
     assert "| 1 | " in page
     assert "svg" not in page.replace("histograms.svg", "")  # one look makes no curve
 
@@ -391,7 +391,7 @@ async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, eas
     assert "items_differ" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     await execute_sql(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
     for arm in ("DA", "RA"):
-        await made_up_answers(engine, made.campaigns[arm].slug)
+        await simulated_answers(engine, made.campaigns[arm].slug)
     await easel("compare", "verbs", "--out", tmp_path)
     assert "What EASL gains" not in (tmp_path / "verbs.md").read_text()
 
@@ -400,6 +400,6 @@ async def test_what_cannot_be_compared_is_refused(engine, easel, few_verbs, tmp_
     assert "experiment_not_found" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     await create_running_experiment(engine, launch=False)
     assert "not_launched" in await easel("compare", "verbs", "--out", tmp_path, code=1)
-    assert "Name one of --out" in await easel("lexical-frequency", "--people", "--out", tmp_path, code=2)
-    assert "Name one of --out" in await easel("lexical-frequency", code=2)
+    assert "Give either --out" in await easel("lexical-frequency", "--people", "--out", tmp_path, code=2)
+    assert "Give either --out" in await easel("lexical-frequency", code=2)
     assert "range" in await easel("lexical-frequency", "--people", "--judgments-per-annotator", 10**7, code=2)

@@ -67,7 +67,7 @@ def test_outputs_of_a_hit_are_of_one_segment_and_all_segments_are_used_alike():
     assert sorted(shown) == [pytest.approx(row, abs=0.01) for row in quality[:, [0, 2]].tolist()]
 
 
-def test_made_up_systems_lie_evenly():
+def test_simulated_systems_lie_evenly():
     names, quality = simulate_outputs(2018)
     assert len(names) == quality.shape[1] == 10
     assert np.diff(quality.mean(axis=0)) == pytest.approx([-0.02] * 9, abs=0.015)

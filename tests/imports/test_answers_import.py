@@ -332,7 +332,7 @@ async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
     exported = await text_of(engine, campaign.slug, "responses")
     problem = await refused(engine, campaign, exported)
     assert problem.code == "assignment_known"
-    assert "All rows of this file are in" in problem.message
+    assert "All rows of this file are already in" in problem.message
     head, first, *_ = exported.splitlines()
     changed = dict(zip(head.split(","), first.split(","), strict=True)) | {"score": "1.25"}
     other = await refused(engine, campaign, f"{head}\n{','.join(changed.values())}\n")
@@ -409,7 +409,7 @@ async def test_an_export_of_other_classes_is_refused(engine, label, moods):
     exported = f"seq,hit,annotator,item,score,label\n1,h,a,v0,1.0,{label}\n1,h,a,v1,0.0,sad\n"
     problem = await refused(engine, campaign, exported)
     assert (problem.code, problem.details["line"]) == ("class_unknown", 2)
-    assert f"called “{label}” in this file, and is {'called “so so”' if moods else 'no class'} here" in problem.message
+    assert f"called “{label}” in this file, but is {'called “so so”' if moods else 'no class'} here" in problem.message
 
 
 # Every design

@@ -53,7 +53,7 @@ async def test_all_files_that_are_missing_and_all_that_nobody_names_are_named_at
         await import_items(engine, campaign, table("a.png", "b.png", "c.png"), media=packed(files))
     assert problem.value.code == "media_unnamed"
     assert problem.value.message.startswith(
-        "In the zip “left.png” and “over.png” are named by no item. It lacks “b.png” and “c.png”, which items name."
+        "No item names “left.png” and “over.png” in the zip. It lacks “b.png” and “c.png”, which items name."
     )
     assert problem.value.details["missing"] == ["b.png", "c.png"]
     skipping = packed(files)._replace(skip_unnamed=True)

@@ -91,7 +91,7 @@ async def test_a_header_alone_is_refused(engine):
 async def test_an_output_that_is_there_is_refused(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, outputs_table())
-    with pytest.raises(Invalid, match="in the campaign already") as refused:
+    with pytest.raises(Invalid, match="already in the campaign") as refused:
         await import_items(engine, campaign, outputs_table(("ape",), segments=1))
     assert refused.value.code == "output_twice"
 

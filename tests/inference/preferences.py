@@ -1,4 +1,4 @@
-"""Judgments of pairs made up from known scores."""
+"""Judgments of pairs simulated from known scores."""
 
 import numpy as np
 import numpy.typing as npt

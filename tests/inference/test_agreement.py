@@ -372,7 +372,7 @@ def test_an_interval_is_optional():
 def test_draws_without_a_value_are_left_out_and_counted():
     # Only one item is not all 1, so a third of the draws have one label throughout.
     found = krippendorff.fit(*long_form([[1, 1]] * 6 + [[1, 2]]), rng=rng())
-    assert "draws of the items the value does not exist" in found.notes[-1]
+    assert "draws of the items, the value is not defined" in found.notes[-1]
     assert np.isfinite([found.low, found.high]).all()
 
 

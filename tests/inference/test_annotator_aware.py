@@ -294,7 +294,7 @@ def hundred_items(arm, seed):
 
 @pytest.mark.parametrize("criterion", ["informativeness", "quality"])
 def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
-    """With two judgments an item changes get small long before the end, and on one of these arms grow again."""
+    """With two judgments per item changes get small long before the end, and on one of these arms grow again."""
     for seed, arm in enumerate(arms(criterion)):
         judgments = hundred_items(arm, seed)
         end = find_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)

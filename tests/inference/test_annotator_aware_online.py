@@ -247,7 +247,7 @@ def test_what_is_looked_at_must_be_at_hand():
 
 @pytest.mark.parametrize(("rounds", "share"), [(2, 0.75), (6, 0.9)])
 def test_it_comes_close_to_the_fit_to_all_judgments(rounds, share):
-    """Of what the fit wins over the mean it has this share, and with 6 judgments an item it is within .01."""
+    """Of what the fit wins over the mean it has this share, and with 6 judgments per item it is within .01."""
     found = []
     for seed in range(4):
         truth, hits = campaign(seed, rounds, share=0.3)

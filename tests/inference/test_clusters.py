@@ -51,7 +51,7 @@ def test_clusters_are_cut_where_no_ranges_overlap():
     assert cluster_ranks(rank, *chain).tolist() == [1] * 5
 
 
-def made_up(truth, hits, rng, noise=10.0):
+def simulate_hits(truth, hits, rng, noise=10.0):
     shown = [rng.choice(len(truth), 3, replace=False) for _ in range(hits)]
     return [
         {int(k): truth[k] + shift + noise * rng.standard_normal() for k in systems}
@@ -61,7 +61,7 @@ def made_up(truth, hits, rng, noise=10.0):
 
 def test_groups_of_equal_systems_are_found():
     truth = np.array([30.0, 30.0, 50.0, 50.0, 70.0])
-    found = fitted(made_up(truth, 400, np.random.default_rng(2)), 5)
+    found = fitted(simulate_hits(truth, 400, np.random.default_rng(2)), 5)
     assert found.cluster.tolist() == [3, 3, 2, 2, 1]
     assert ((found.low < found.score) & (found.score < found.high)).all()
     assert (found.rank_low <= found.rank).all()
@@ -72,7 +72,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     truth = np.array([30.0, 45.0, 50.0, 70.0])
     held = []
     for seed in range(60):
-        found = fitted(made_up(truth, 80, np.random.default_rng(seed)), 4, draws=200)
+        found = fitted(simulate_hits(truth, 80, np.random.default_rng(seed)), 4, draws=200)
         shift = found.score.mean() - truth.mean()
         held += ((found.low <= truth + shift) & (truth + shift <= found.high)).tolist()
     assert 0.9 < np.mean(held) < 0.99

@@ -379,7 +379,7 @@ def test_an_item_nobody_saw_is_known_by_the_prevalence_alone():
     np.testing.assert_array_equal(result.estimable, [True, True, True, False, False])
     np.testing.assert_array_equal(result.posterior[3], result.prevalence)
     assert result.entropy[4] == entropy(result.prevalence)
-    assert result.notes == ("Without a label, so only the prevalence is known: items 3 and 4.",)
+    assert result.notes == ("No label was given to these items, so only the prevalence is known: items 3 and 4.",)
 
 
 def test_an_annotator_without_labels_is_not_rated():
@@ -391,8 +391,10 @@ def test_an_annotator_without_labels_is_not_rated():
     assert np.isnan(result.mutual_information[3:]).all()
     assert not np.isnan(result.accuracy[:3]).any()
     assert (result.evidence[3:] == 0).all()
-    assert result.notes == (
-        "Without a label, so nothing is known about them: 12 annotators (3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...).",
+    (note,) = result.notes
+    assert note == (
+        "These annotators gave no label, so nothing is known about them: 12 annotators (3, 4, 5, 6, 7, 8, 9, 10, 11, "
+        "12, ...)."
     )
 
 
@@ -405,11 +407,11 @@ def test_labels_that_nothing_can_be_compared_with_are_set_aside():
     assert not result.estimable[4:].any()
     assert not result.estimable_annotators[3]
     assert result.notes == (
-        ("Labelled only by annotators whose labels were set aside, so only the prevalence is known: items 4 and 5."),
         (
-            "None of their items has a second label, so it is unknown how good they are, and their labels were set "
-            "aside: annotator 3."
+            "Only annotators whose labels were set aside labelled these items, so only the prevalence is known: items "
+            "4 and 5."
         ),
+        ("These annotators’ labels were set aside, because none of their items has a second label: annotator 3."),
     )
 
 

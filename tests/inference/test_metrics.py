@@ -58,7 +58,7 @@ def test_two_sets_of_scores_are_compared_where_both_have_one():
     assert agreement.kendall == pytest.approx(1)
     assert agreement.pearson == pytest.approx(np.corrcoef([-1, 0, 2], [0.1, 0.3, 0.8])[0, 1])
     assert agreement.ndcg == pytest.approx(1)
-    assert agreement.notes == ("Left out, as one side has no score for them: 2 of 5 items.",)
+    assert agreement.notes == ("Items left out because one side has no score for them: 2 of 5 items.",)
 
 
 def test_equal_scores_leave_no_correlation_and_a_word():

@@ -62,7 +62,7 @@ def test_missing_pairs_are_counted_with_one_for_an_example():
     assert fit.cycle == ()
     assert "item 4" in fit.notes[0]
     assert fit.notes[1].endswith(
-        "3 of 6 pairs of items were compared; every pair would have to be. Not compared, for example: items 1 and 2."
+        "3 of 6 pairs of items were compared; a scale needs all of them. Not compared, for example: items 1 and 2."
     )
     many = relative_to_absolute.fit([0] * 199, range(1, 200), [1] * 199)
     assert "199 of 19,900 pairs" in many.notes[0]

@@ -229,7 +229,7 @@ async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, s
 async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgments_as_are_enough(engine, researcher):
     campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}"
-    said = "will hardly have reached its goal by then"
+    said = "will probably not have reached its goal by then"
     assert said not in (await researcher.get(f"{address}/launch/confirm")).text
     assert said in (await researcher.get(f"{address}/plan?like=mlqe-et-en")).text
     html = (await researcher.get(f"{address}/launch/confirm")).text

@@ -1,4 +1,4 @@
-"""Made-up annotators as rules see them: what they answer, and in what time."""
+"""Simulated annotators as rules see them: what they answer, and in what time."""
 
 import numpy as np
 

@@ -92,7 +92,7 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
     assert (await find_next_hit(engine, here["straight"], now=time)).hit is not None
     assert await fetch_value(engine, "SELECT count(*) FROM alerts") == 0
     said = await fetch_value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
-    assert said.startswith("69 of 69 answers are like the one before (100 %)")
+    assert said.startswith("69 of 69 answers are like the previous one (100 %)")
 
 
 async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):

@@ -211,7 +211,7 @@ async def test_who_comes_back_can_complete_a_campaign(engine):
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
 
 
-async def test_an_attempt_that_broke_off_is_made_up_for_at_the_next_start(engine):
+async def test_an_attempt_that_broke_off_is_simulated_for_at_the_next_start(engine):
     campaign, (first, *_) = await answered(engine, update_law="easl-aware")
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)

@@ -1,4 +1,4 @@
-"""Which item gets the next label: by hand, by the fit that knows each annotator, and on made-up crowds."""
+"""Which item gets the next label: by hand, by the fit that knows each annotator, and on simulated crowds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Made-up annotators do what their parameters say, recovered from what they answer."""
+"""Simulated annotators do what their parameters say, recovered from what they answer."""
 
 from collections import Counter
 

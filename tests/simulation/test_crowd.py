@@ -37,7 +37,7 @@ async def rehearse(engine, campaign, *, seed=1, **chosen):
     return await simulate(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
 
 
-async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
+async def test_a_simulated_crowd_recovers_the_truth_through_the_real_path(engine):
     campaign = await create_running_campaign(
         engine, items=40, launched=False, judgments_per_item=8, hits_per_annotator=1000
     )
@@ -52,7 +52,7 @@ async def test_a_made_up_crowd_recovers_the_truth_through_the_real_path(engine):
         assert (await verify_by_replay(connection, campaign)).mismatches == []
 
 
-async def test_a_made_up_crowd_answers_by_every_criterion(engine):
+async def test_a_simulated_crowd_answers_by_every_criterion(engine):
     campaign = await create_campaign_with_criteria(engine, 3, items=30, judgments_per_item=8, cannot_be_judged=True)
     assert await rehearse(engine, campaign, hits=500, annotators=6, unjudgeable=0.1) > 40
     rows = await fetch_rows(
@@ -79,7 +79,7 @@ async def test_the_same_seed_gives_the_same_answers(engine):
 
 
 @pytest.mark.parametrize(("status", "said"), [("draft", "launch it first"), ("finished", "hands out no HITs")])
-async def test_a_campaign_that_is_not_open_gets_no_made_up_annotators(engine, status, said):
+async def test_a_campaign_that_is_not_open_gets_no_simulated_annotators(engine, status, said):
     campaign = await create_running_campaign(engine, launched=status != "draft")
     if status == "finished":
         async with engine.begin() as connection:
@@ -90,7 +90,7 @@ async def test_a_campaign_that_is_not_open_gets_no_made_up_annotators(engine, st
     assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
 
 
-async def test_made_up_answers_never_mix_with_those_of_people(engine):
+async def test_simulated_answers_never_mix_with_those_of_people(engine):
     campaign = await create_running_campaign(engine)
     await submit_scores(engine, me := await create_annotator(engine, campaign), await lease_hit(engine, me))
     with pytest.raises(Conflict) as refusal:
@@ -100,7 +100,7 @@ async def test_made_up_answers_never_mix_with_those_of_people(engine):
     assert "EASEL_DATA_DIR" in refusal.value.message
 
 
-async def test_made_up_answers_are_marked(engine):
+async def test_simulated_answers_are_marked(engine):
     await rehearse(engine, await create_running_campaign(engine), hits=2)
     assert set(
         await fetch_rows(engine, "SELECT source, platform FROM responses JOIN annotators a ON a.id = annotator_id")
@@ -121,7 +121,7 @@ async def test_a_truth_that_is_not_a_number_or_not_there_is_refused(engine, fiel
     assert code != "column_unknown" or "no column “oracle”. Choose one of verb" in refusal.value.message
 
 
-async def test_a_made_up_crowd_judges_outputs_of_systems(engine):
+async def test_a_simulated_crowd_judges_outputs_of_systems(engine):
     """The part of a segment that all systems share says nothing about them."""
     content = outputs_table(tuple(f"system {k}" for k in range(6)), segments=20)
     campaign = await create_campaign_of_systems(engine, content, items_per_hit=3, judgments_per_item=40)

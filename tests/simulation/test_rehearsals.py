@@ -1,4 +1,4 @@
-"""A made-up crowd answers a copy of a campaign, from its page; the copy goes with all of its answers."""
+"""A simulated crowd answers a copy of a campaign, from its page; the copy goes with all of its answers."""
 
 import asyncio
 import re

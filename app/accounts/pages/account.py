@@ -220,7 +220,7 @@ def require_password(act: str) -> Any:
         form = await request.form()
         try:
             if not form.get("current"):
-                raise Forbidden("This takes your current password. Nothing was changed yet.", code="password_needed")
+                raise Forbidden("Enter your current password. Nothing was changed yet.", code="password_needed")
             await confirm_current_password(request, database, session, str(form["current"]), now=now)
         except Refusal as refusal:
             fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]

@@ -40,7 +40,7 @@ def require_provider(request: Request) -> Provider:
     """Return the provider. Raises `NotFound` (`no_provider`)."""
     provider: Provider | None = request.app.state.provider
     if provider is None:
-        raise NotFound("This server has no provider of logins.", code="no_provider")
+        raise NotFound("This server has no login provider.", code="no_provider")
     return provider
 
 

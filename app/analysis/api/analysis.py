@@ -57,7 +57,7 @@ class AnalysisMethodsSchema(BaseModel):
 async def list_analysis_methods(
     connection: Transaction, access: CurrentAccess, slug: str, criterion: CriterionQuery = ""
 ) -> AnalysisMethodsSchema:
-    """List the methods that score items, and the tables, which the campaign's design and its items' columns support.
+    """List the methods that score items and the tables that the campaign's design and its items' columns support.
 
     Whether a method has enough answers is known only when it is requested. Tables that show single annotators are only
     for users whose role may see people (`role_forbids`), and so is `group`.
@@ -129,10 +129,12 @@ NOTE_CODES = (
 
 
 class NoteSchema(BaseModel):
-    code: str = Field(description=f"Stable, whatever the words: {NOTE_CODES}.")
+    code: str = Field(description=f"Stable, even if the words change: {NOTE_CODES}.")
     about: dict[str, list[str] | list[int]] = Field(
-        description=f"By kind, such as `item`, the first {MAX_NOTE_SUBJECTS} of those that it speaks of: their names, "
-        "or else their numbers."
+        description=(
+            f"Subjects of the note by kind, such as `item`, at most {MAX_NOTE_SUBJECTS} of each: their names, or else "
+            "their numbers."
+        )
     )
 
 
@@ -209,7 +211,7 @@ class FigureSchema(BaseModel):
 class ComparisonSchema(TableRowsSchema):
     one: ScoreMethodSchema
     other: ScoreMethodSchema
-    n: int = Field(description="Items that both have a score for.")
+    n: int = Field(description="Number of items with a score by both methods.")
     figures: list[FigureSchema] = Field(description="Empty if there are none.")
     refusal: str = Field(description="Why there are no figures, or empty.")
 
@@ -258,7 +260,7 @@ async def get_analysis_table(
     *,
     classes: ClassCountQuery = 2,
     baseline: Annotated[
-        str | None, Query(description="For tables of systems; default: the system judged most.")
+        str | None, Query(description="For tables of systems. Default: the system judged most often.")
     ] = None,
     offset: RowOffsetQuery = 0,
     limit: RowLimitQuery = 1000,

@@ -21,9 +21,7 @@ ClassCountQuery = Annotated[
 
 CriterionQuery = Annotated[
     str,
-    Query(
-        max_length=200, description="One of the campaign's criteria by its name, where it has any; default: the first."
-    ),
+    Query(max_length=200, description="Name of a criterion, if the campaign has several. Default: the first."),
 ]
 
 
@@ -31,7 +29,9 @@ GroupQuery = Annotated[
     str,
     Query(
         max_length=MAX_GROUP_CHARACTERS,
-        description="Only annotators who gave this answer to a profile question, as `question=answer`, or another one, "
-        "as `question!=answer`; default: all.",
+        description=(
+            "Only annotators who gave this answer to a profile question (`question=answer`), or any other answer "
+            "(`question!=answer`). Default: all."
+        ),
     ),
 ]

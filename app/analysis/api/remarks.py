@@ -50,7 +50,7 @@ class RemarkPageSchema(BaseModel):
 class RemarksApiQuery(RemarksQuery):
     """The query of a program, which chooses the length of a page, too."""
 
-    size: int = Field(default=100, ge=1, le=1000, description="Remarks of a page.")
+    size: int = Field(default=100, ge=1, le=1000, description="Remarks per page.")
 
 
 @router.get("/remarks", responses=document_refusals({404: "`campaign_not_found`"}))

@@ -1,4 +1,4 @@
-"""HITs of a running campaign: which one an annotator gets, how long it is held, and how the answer is stored.
+"""HITs of a running campaign: which HIT an annotator gets, how long it is held, and how the answer is stored.
 
 Open `leases.py` first: `find_next_hit` returns a `NextHit`, which holds a HIT to answer or the reason why there is
 none. `draw_hit.py` and `iteration_schedule.py` choose the items, `lease_sql.py` reserves them, `submission.py` stores

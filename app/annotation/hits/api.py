@@ -168,7 +168,9 @@ async def request_next_hit(
     slug: str,
     request_body: AnnotatorRequest,
 ) -> NextHitSchema:
-    """Return the HIT that this annotator holds, else a new one. A repeated request before the answer gets the same."""
+    """Return the HIT that this annotator holds, or a new one. A repeated request before the answer returns the same
+    HIT.
+    """
     assignment_query, cache = (
         program_annotators.assignment_query_by_name(slug, request_body.annotator),
         request.app.state.posterior_cache,

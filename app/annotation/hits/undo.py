@@ -360,16 +360,14 @@ async def withdraw_replaced_answer(connection: Driver, key: ReplacementKey) -> N
 
 
 def answer_final_error() -> Conflict:
-    return Conflict(
-        "These answers can be changed no more. They are stored as you gave them first.", code="answer_final"
-    )
+    return Conflict("These answers can no longer be changed. Your first answers are stored.", code="answer_final")
 
 
 def check_change_limit(last_answer: LastAnswer) -> None:
     """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_ANSWER_CHANGES` times."""
     if last_answer.changes >= MAX_ANSWER_CHANGES:
         raise Conflict(
-            "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
-            "them last.",
+            "You have changed these answers many times, so they can no longer be changed. Your latest answers are "
+            "stored.",
             code="answer_changed_often",
         )

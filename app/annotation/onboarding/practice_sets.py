@@ -109,7 +109,7 @@ def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[t
     if not rows:
         raise Invalid("The table has no items below its header.", code="file_empty")
     if len(rows) > MAX_PRACTICE_ITEMS:
-        raise Invalid(f"The table has {len(rows)} items; {MAX_PRACTICE_ITEMS} are the most.", code="too_many_rows")
+        raise Invalid(f"The table has {len(rows)} items; the maximum is {MAX_PRACTICE_ITEMS}.", code="too_many_rows")
     practice_sets = [tuple(item for _, item in group) for _, group in groupby(rows, key=lambda row: row[0])]
     if PRACTICE_SET_COLUMN not in upload.columns:
         items, size = tuple(item for _, item in rows), practice_format.items_per_hit

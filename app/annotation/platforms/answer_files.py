@@ -77,7 +77,8 @@ def read_result_rows(
     platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
     if value_reader.criterion_names and not file_format.has_criteria:
         raise Invalid(
-            f"This campaign asks by {join_names(value_reader.criterion_names)}, but a result file of {platform.title} "
+            f"This campaign asks about {join_names(value_reader.criterion_names)}, but a result file of "
+            f"{platform.title} "
             "cannot say which criterion a value is for. Nothing was imported.",
             code="criteria_not_imported",
         )

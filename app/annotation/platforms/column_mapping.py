@@ -213,10 +213,11 @@ def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str])
     advice = f" Likely: {likely}." if proposed else ""
     lacking = f" It lacks a likely one for {join_names(missing_roles)}." if missing_roles else ""
     raise Invalid(
-        f"This file has the columns {join_names(columns)}. Say which of them holds what: item_column, value_column and "
-        f"annotator_column are needed.{advice}{lacking} A file with the columns hit, annotator, item and value, or a "
-        "result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... needs no such words. Nothing was "
-        "imported.",
+        f"This file has the columns {join_names(columns)}. Name the columns for item, value and annotator "
+        f"(item_column, value_column and annotator_column).{advice}{lacking} A file with the columns hit, annotator, "
+        "item and value, or a "
+        "result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... needs no such options. Nothing "
+        "was imported.",
         code="result_columns",
         columns=shorten_names(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},

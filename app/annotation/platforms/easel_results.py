@@ -157,7 +157,7 @@ def split_record_into_rows(record: UploadedRow) -> Iterator[tuple[int, dict[str,
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
     items, values = (column if isinstance(column, list) else [] for column in lists)
     if not items or len(items) != len(values):
-        refuse_line("lists_unequal", record.line, "items and values are two lists of the same length, in JSONL.")
+        refuse_line("lists_unequal", record.line, "items and values must be two lists of the same length, in JSONL.")
     for item, value in zip(items, values, strict=True):
         yield record.line, result_cell_texts(record.values | {"items": item, "values": value})
 
@@ -185,7 +185,7 @@ def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: 
     criterion_reader = value_reader.criterion_format(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
-        message = f"the campaign does not ask by “{shorten_echo(criterion)}”" if criterion else missing_message
+        message = f"the campaign does not ask about “{shorten_echo(criterion)}”" if criterion else missing_message
         refuse_line("criterion_unknown", line, f"{message}. Name one of its criteria in this column.")
     return criterion_reader
 
@@ -257,7 +257,7 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
         value = value_reader.parse_number(text) if exported else value_reader.parse_value(text)
     except ValueError:
         if value_reader.classes:
-            message = f"“{shorten_echo(cell)}” is none of the classes {join_names(value_reader.classes)}."
+            message = f"“{shorten_echo(cell)}” is not one of the classes {join_names(value_reader.classes)}."
             refuse_line("class_unknown", line, message, classes=shorten_names(value_reader.classes))
         refuse_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
@@ -280,7 +280,7 @@ def check_class_label(line: int, value: float, label: str, classes: Sequence[str
         refuse_line(
             "class_unknown",
             line,
-            f"the value {value:g} is called “{shorten_echo(label)}” in this file, and is {label_text}.",
+            f"the value {value:g} is called “{shorten_echo(label)}” in this file, but is {label_text}.",
         )
 
 
@@ -289,7 +289,7 @@ def parse_item_position(line: int, cell: str) -> int | None:
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
-        refuse_line("position_unusable", line, f"the position “{shorten_echo(cell)}” is none of 1, 2, ...")
+        refuse_line("position_unusable", line, f"the position “{shorten_echo(cell)}” is not one of 1, 2, ...")
     return int(cell)
 
 
@@ -307,7 +307,7 @@ def build_result_row(annotator: str, hit: str, criterion: str, rows: list[Judgme
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
     check_items_unique(items, lines)
     if len({*segments}) > 1:
-        refuse_line("segment_differs", first_line, "the rows of this HIT are of several segments, and a HIT is of one.")
+        refuse_line("segment_differs", first_line, "the rows of this HIT have several segments, but a HIT has one.")
     return ResultRow(
         line=first_line,
         worker_id=annotator,

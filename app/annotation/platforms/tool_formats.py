@@ -105,7 +105,7 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
     }
     for annotation in annotations if isinstance(annotations, list) else []:
         if not isinstance(annotation, dict):
-            refuse_line("json_unreadable", record.line, "an annotation of this task is no JSON object.")
+            refuse_line("json_unreadable", record.line, "an annotation of this task is not a JSON object.")
         if annotation.get("was_cancelled"):
             notes.rejected += 1
             continue
@@ -134,7 +134,7 @@ def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
     if not isinstance(control_value, list):
         return control_value
     if len(control_value) > 1:
-        refuse_line("answer_several", line, f"several answers were given to “{name}”, and a value is one of them.")
+        refuse_line("answer_several", line, f"several answers were given to “{name}”, but a value is a single answer.")
     return control_value[0] if control_value else None
 
 
@@ -158,7 +158,7 @@ def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRow
     row: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     if isinstance(accepted, list):
         if len(accepted) > 1:
-            refuse_line("answer_several", record.line, "several options were chosen, and a value is one of them.")
+            refuse_line("answer_several", record.line, "several options were chosen, but a value is a single option.")
         chosen = accepted[0] if accepted else None
         texts = {format_cell(option.get("id")): option.get("text") for option in options if isinstance(option, dict)}
         row |= {"accept": chosen, "accept_text": texts.get(format_cell(chosen), chosen)}

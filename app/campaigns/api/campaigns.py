@@ -35,16 +35,20 @@ class Transition(BaseModel):
 class CampaignSchema(BaseModel):
     """A campaign as programs see it."""
 
-    slug: str = Field(description="Its name in addresses.")
+    slug: str = Field(description="Name of the campaign in addresses.")
     status: str = Field(description="draft, running, paused or finished.")
     rehearsal: bool = Field(description="Whether it is a copy answered by simulated annotators. Lists leave these out.")
-    experiment: str | None = Field(description="The experiment with people that it is an arm of, if any.")
+    experiment: str | None = Field(
+        description="The experiment with people to which the campaign belongs as an arm, if any."
+    )
     arm: str | None = Field(description="The name of its arm.")
     settings: CampaignSettings
     better_rule: str | None = Field(
-        description="The selection rule that suits the goal, where the campaign asks by another one."
+        description="The selection rule that suits the goal, if the campaign uses another rule."
     )
-    values: ValueSchema = Field(description="Values that annotators give items; with several criteria, by the first.")
+    values: ValueSchema = Field(
+        description="Values that annotators give items; with several criteria, those for the first."
+    )
     items: int
     judgments_taken: int
     judgments_wanted: int
@@ -54,8 +58,8 @@ class CampaignSchema(BaseModel):
     archived_at: datetime | None = Field(description="Time when it was archived.")
     links: dict[str, str] = Field(
         description=(
-            "Where annotators come in, by platform; of an arm the links of its experiment, which lead each person "
-            "to one of the arms at random."
+            "Links for annotators, by platform. For an arm: the links of its experiment, which lead each person to a "
+            "random arm."
         )
     )
 
@@ -129,7 +133,7 @@ Changes = Annotated[
 
 @router.patch("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`"}))
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignSchema:
-    """Change some settings of a draft, or those settings of a launched campaign that change no meaning.
+    """Change settings of a draft, or those settings of a launched campaign that do not change what its answers mean.
 
     The schema marks the latter with `after_launch`.
     """
@@ -179,7 +183,7 @@ async def transition_campaign(
 
 
 class Item(BaseModel):
-    number: int = Field(description="0 for the first; responses and posteriors are kept by it.")
+    number: int = Field(description="0 for the first item. Responses and posteriors refer to items by this number.")
     id: str
     text: str = Field(description="What annotators see.")
     fields: dict[str, Any] = Field(description="Every column of the uploaded row.")
@@ -210,7 +214,7 @@ class Template(BaseModel):
     name: str
     title: str
     description: str
-    source: str | None = Field(description="Where the way of asking comes from.")
+    source: str | None = Field(description="Source of the question.")
     settings: CampaignSettings = Field(description="Settings of the new campaign, which you can change.")
 
 
@@ -220,7 +224,7 @@ class Templates(BaseModel):
 
 @templates_router.get("", responses=document_refusals({401: "`token_missing`, `token_invalid`"}))
 async def list_templates() -> Templates:
-    """List the questions that come with Easel, each with the settings of a campaign that asks it."""
+    """List the question templates that come with Easel, each with its campaign settings."""
     return Templates(
         templates=[
             Template(name=question.name, settings=question.settings, **question.about.model_dump())

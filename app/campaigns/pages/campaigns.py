@@ -187,7 +187,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "links": platform_links(*link_parts),
         "code": qr_code_svg(public_link(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
-        "simulated_hits": await item_list.count_made_up_hits(connection, campaign.id),
+        "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)
 

@@ -7,10 +7,9 @@ from app.http.languages.catalogue import ENGLISH, mark_message, translate
 
 ANNOTATOR_REFUSALS = {
     "answer_changed_often": mark_message(
-        "You have changed these answers many times, so they can be changed no more. They are stored as you gave "
-        "them last."
+        "You have changed these answers many times, so they can no longer be changed. Your latest answers are stored."
     ),
-    "answer_final": mark_message("These answers can be changed no more. They are stored as you gave them first."),
+    "answer_final": mark_message("These answers can no longer be changed. Your first answers are stored."),
     "answer_impossible": mark_message("These choices do not go together. What you entered is kept."),
     "answer_too_long": mark_message("One of the answers is too long, or holds something that cannot be seen."),
     "answer_unknown": mark_message("Please choose one of the answers that are offered."),
@@ -42,7 +41,7 @@ ANNOTATOR_REFUSALS = {
     "http_error": mark_message("The server did not understand this. Nothing was stored."),
     "internal_error": mark_message("Something went wrong on our side. What you did before is safe; please try again."),
     "invalid": mark_message("The server did not understand this. Nothing was stored."),
-    "judged_in_part": mark_message("An item that cannot be judged has no value by any criterion. Nothing was stored."),
+    "judged_in_part": mark_message("An item that cannot be judged has no value for any criterion. Nothing was stored."),
     "link_closed": mark_message(
         "Only invited people can take part in this task. Please use the link that you were sent."
     ),

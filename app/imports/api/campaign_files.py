@@ -61,7 +61,8 @@ async def get_file(
     *,
     items: Annotated[bool, Query(description="Include the items, at most 10,000.")] = False,
 ) -> Response:
-    """Return a campaign as a file from which an equal one can be created: YAML, or a zip with the files that items
+    """Return a campaign as a file from which a campaign with the same settings can be created: YAML, or a zip with the
+    files that items
     name.
     """
     return campaign_archive_response(

@@ -53,7 +53,7 @@ ANSWERS_FILE_BODY = openapi_file_body(*ENDING_BY_CONTENT_TYPE)
 
 
 ITEMS_FILE_BODY = openapi_file_body(
-    *ENDING_BY_CONTENT_TYPE, media="A zip of the images, recordings or videos that the items name."
+    *ENDING_BY_CONTENT_TYPE, media="Zip with the images, recordings or videos that the items name."
 )
 
 
@@ -78,11 +78,12 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
 
 def get_read_as(
     encoding: Annotated[
-        str | None, Query(description="For example `windows-1252`; Unicode is recognised.", max_length=40)
+        str | None,
+        Query(description="Encoding of the file if it is not Unicode, for example `windows-1252`.", max_length=40),
     ] = None,
     quotes: Annotated[
         str | None,
-        Query(description="`cells` where quotation marks enclose cells, `text` where they are part of the text."),
+        Query(description="`cells` if quotation marks enclose cells, `text` if they are part of the text."),
     ] = None,
 ) -> ReadOptions:
     """Return how to read a table where the file itself does not say."""
@@ -92,17 +93,19 @@ def get_read_as(
 def get_column_mapping(
     *,
     identifier: Annotated[
-        str, Query(description=f"The column of ids, each unlike all others; `{ROW_NUMBERS_AS_IDS}` to number the rows.")
+        str, Query(description=f"Column of unique ids; `{ROW_NUMBERS_AS_IDS}` to number the rows.")
     ] = "id",
-    shown: Annotated[str | None, Query(description="The column that annotators see.")] = None,
-    template: Annotated[str | None, Query(description="Instead of a column, for example `{verb}: {gloss}`.")] = None,
+    shown: Annotated[str | None, Query(description="Column that annotators see.")] = None,
+    template: Annotated[
+        str | None, Query(description="Instead of `shown`: a text with columns in it, for example `{verb}: {gloss}`.")
+    ] = None,
     priors: Annotated[
         bool,
-        Query(description="Begin with the priors in `alpha` and `beta` (`mu` and `sigma2` ...), which exports have."),
+        Query(description="Use the columns `alpha` and `beta` (`mu` and `sigma2` ...), which exports have, as priors."),
     ] = False,
     ignore: Annotated[
         list[Literal["check", "system", "source", "reference"]],
-        Query(description="Columns that are kept and have no meaning of their own."),
+        Query(description="Columns to keep without their special meaning."),
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> ColumnMapping:
     """Return the use of the columns of a table of items, from the parameters of a request."""

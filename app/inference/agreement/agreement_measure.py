@@ -18,8 +18,7 @@ from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments
 
 ALL_SAME_MESSAGE = (
-    "All judgments are the same. Chance would agree completely too, so a figure that corrects for chance does not "
-    "exist."
+    "All judgments are the same. Chance would agree completely too, so figures that correct for chance do not exist."
 )
 
 
@@ -99,6 +98,6 @@ def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
     if interval.refusal:
         return (Note("no_interval", interval.refusal),)
     if interval.usable_draws < draws:
-        missing = f"In {draws - interval.usable_draws:,} of {draws:,} draws of the items the value does not exist"
+        missing = f"In {draws - interval.usable_draws:,} of {draws:,} draws of the items, the value is not defined"
         return (Note("draws_without_value", f"{missing}; the interval uses the others."),)
     return ()

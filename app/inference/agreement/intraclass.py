@@ -131,7 +131,7 @@ def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
         items = weights.sum(axis=1)
         within = (squares - squares_of_items) / (n - items)
         between = (squares_of_items - total * total / n) / (items - 1.0)
-        typical = (n - m_squared / n) / (items - 1.0)  # how many judgments an item has, where they differ in number
+        typical = (n - m_squared / n) / (items - 1.0)  # how many judgments per item has, where they differ in number
         return (between - within) / typical, within
 
     return variances

@@ -67,8 +67,8 @@ def _alpha_meaning(metric: MeasurementLevel) -> str:
     return (
         "How far annotators agree beyond chance: 0 is chance and 1 is complete agreement "
         f"({_DISTANCE_MEANINGS[metric]}). It is low if nearly all judgments are alike, even with good annotators, and "
-        "high if annotators share a mistake. It measures whether other annotators would say the same, not whether that "
-        "is right."
+        "high if annotators share a mistake. It measures whether other annotators would give the same judgments, not "
+        "whether these are right."
     )
 
 

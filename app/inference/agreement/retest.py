@@ -14,7 +14,7 @@ from app.inference.observations.comparisons import BooleanArray, validate_compar
 
 @dataclass(frozen=True, slots=True)
 class ScoreRetest:
-    """Scores given again, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
+    """Repeated scores, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
 
     Attributes:
         repeats: Number of times an item was scored again.
@@ -43,7 +43,7 @@ class ScoreRetest:
 
 @dataclass(frozen=True, slots=True)
 class LabelRetest:
-    """Labels given again, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
+    """Repeated labels, per annotator, (n_annotators,), NaN without repeats; pooled_...: all repeats together.
 
     Attributes:
         repeats: Number of times an item or pair was labelled again.

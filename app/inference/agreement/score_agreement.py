@@ -97,8 +97,11 @@ def mean_annotator_correlation(
     loss = few_items_loss(agreement.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
     if loss < MIN_REPORTED_LOSS:
         return agreement
-    sentence = f"Orders of so few items correlate less than those of many, here by about {loss:.2f}. The interval does "
-    return replace(agreement, notes=(*agreement.notes, Note("few_items_a_pair", sentence + "not allow for that.")))
+    sentence = (
+        f"Orders of few items correlate less than those of many, here by about {loss:.2f}. The interval does not allow "
+        "for that."
+    )
+    return replace(agreement, notes=(*agreement.notes, Note("few_items_a_pair", sentence)))
 
 
 def few_items_loss(spearman_value: float, shared_item_counts: npt.ArrayLike) -> float:

@@ -85,7 +85,7 @@ def bootstrap_interval(
     values = np.concatenate([statistic(draw_resample_counts(n_items, size, rng)) for size in sizes])
     values = values[np.isfinite(values)]
     if not len(values):
-        return _no_interval("the value exists for no draw of the items.")
+        return _no_interval("the value is defined for no draw of the items.")
     if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
         return _no_interval("every draw of the items has the same value, so its error is unknown.", len(values))
     if recentred_on is not None:

@@ -45,7 +45,10 @@ def correlate_scores(reference: npt.ArrayLike, scores: npt.ArrayLike) -> Correla
     both = ~(np.isnan(reference) | np.isnan(scores))
     reference_scores, other_scores = reference[both], scores[both]
     gain = reference_scores - reference_scores.min(initial=np.inf)
-    missing = f"Left out, as one side has no score for them: {both.size - reference_scores.size} of {both.size} items."
+    missing = (
+        f"Items left out because one side has no score for them: {both.size - reference_scores.size} of {both.size} "
+        "items."
+    )
     notes = [] if both.all() else [Note("unscored_left_out", missing)]
     figures: dict[str, float] = {}
     for name, measure, reference_values in (

@@ -225,7 +225,7 @@ def _has_overlapping_labels(items: Integers, annotators: Integers, n_annotators:
     is_shared = (np.bincount(items) > 1)[items]
     if not is_shared.any():
         raise Inestimable(
-            "No item has two labels, so nothing tells who is right. Let several annotators label the same items.",
+            "No item has two labels, so it is unknown who is right. Let several annotators label the same items.",
             code="no_overlap",
         )
     return np.bincount(annotators[is_shared], minlength=n_annotators) > 0

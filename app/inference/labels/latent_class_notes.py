@@ -16,10 +16,12 @@ def unlabelled_item_notes(is_labelled: Mask, is_estimable: Mask) -> list[Note]:
     """Return notes on items without a label, and without one that was used, given (n_items,) masks."""
     notes: list[Note] = []
     if not is_labelled.all():
-        sentence = "Without a label, so only the prevalence is known: {0}."
+        sentence = "No label was given to these items, so only the prevalence is known: {0}."
         notes.append(Note("items_without_label", sentence, make_mention("item", ~is_labelled)))
     if (set_aside := is_labelled & ~is_estimable).any():
-        sentence = "Labelled only by annotators whose labels were set aside, so only the prevalence is known: {0}."
+        sentence = (
+            "Only annotators whose labels were set aside labelled these items, so only the prevalence is known: {0}."
+        )
         notes.append(Note("items_set_aside", sentence, make_mention("item", set_aside)))
     return notes
 
@@ -28,13 +30,10 @@ def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
     """Return notes on annotators whose labels were all left out, given (n_annotators,) masks."""
     notes: list[Note] = []
     if not is_active.all():
-        sentence = "Without a label, so nothing is known about them: {0}."
+        sentence = "These annotators gave no label, so nothing is known about them: {0}."
         notes.append(Note("annotators_without_label", sentence, make_mention("annotator", ~is_active)))
     if (set_aside := is_active & ~is_used).any():
-        sentence = (
-            "None of their items has a second label, so it is unknown how good they are, and their labels were set "
-            "aside: {0}."
-        )
+        sentence = "These annotators’ labels were set aside, because none of their items has a second label: {0}."
         notes.append(Note("annotators_set_aside", sentence, make_mention("annotator", set_aside)))
     return notes
 
@@ -74,7 +73,7 @@ def restart_notes(
         sentence = (
             f"{higher_count:,} of {restart_count:,} random starts ended higher than the requested start, the best by "
             f"{best_climb.trace[-1] - first_climb.trace[-1]:.2f} of log-likelihood. The result is from the best start. "
-            "Check that its classes still mean what the labels say."
+            "Check that its classes still have the meaning of the labels."
         )
         notes.append(Note("higher_start", sentence))
     return notes

@@ -64,10 +64,10 @@ def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
 
 
 _ADVICE_BY_VERDICT = {
-    "even": ": it wins and loses about equally, so it tells better systems from worse ones well.",
-    "strong": ": it is too strong to tell the weaker systems apart. Choose one that wins and loses about equally.",
-    "weak": ": it is too weak to tell the better systems apart. Choose one that wins and loses about equally.",
-    "tied": ": it does not tell any systems apart. Choose a baseline that differs from the systems.",
+    "even": ": it wins and loses about equally, so it separates better systems from worse ones well.",
+    "strong": ": it is too strong to separate the weaker systems. Choose one that wins and loses about equally.",
+    "weak": ": it is too weak to separate the better systems. Choose one that wins and loses about equally.",
+    "tied": ": it does not separate any systems. Choose a baseline that differs from the systems.",
 }
 
 

@@ -195,5 +195,5 @@ def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool
 def uncompared_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.is_compared)
-    sentence = "Nothing is known about {0}: never compared with another item."
+    sentence = "Nothing is known about {0}, for lack of comparisons with other items."
     return (Note("never_compared", sentence, make_mention("item", uncompared)),) if uncompared.size else ()

@@ -95,7 +95,9 @@ def refuse_unshared_judgments(annotators: Integers, judgments_per_item: Integers
     if (judgments_per_item >= 2).any():
         return
     if len(annotators) and (annotators == annotators[0]).all():
-        raise Inestimable("All judgments are by one annotator, so there is nobody to agree with.", code="one_annotator")
+        raise Inestimable(
+            "All judgments are by one annotator, so there is no agreement to measure.", code="one_annotator"
+        )
     raise Inestimable("No item was judged by two annotators, so no judgments can be compared.", code="no_shared_items")
 
 

@@ -107,5 +107,5 @@ def _score_and_error(best: Array, worst: Array, by_chance: Array, appearances: I
 
 def _uncounted_notes(appearances: Integers) -> tuple[Note, ...]:
     uncounted = np.flatnonzero(appearances == 0)
-    sentence = "There is no count for {0}: never shown with another item."
+    sentence = "No HIT shows {0} with another item, so there is no count."
     return (Note("uncounted", sentence, make_mention("item", uncounted)),) if uncounted.size else ()

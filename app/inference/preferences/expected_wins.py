@@ -62,7 +62,7 @@ def fit(
     high_wins = comparisons.high_won + tie_worth * comparisons.tied
     is_decided = low_wins + high_wins > 0.0
     if not is_decided.any():
-        raise Inestimable("Every judgment is a tie, and ties do not count here.", code="all_ties")
+        raise Inestimable("Every judgment is a tie, and this method does not count ties.", code="all_ties")
     low_wins, high_wins, decided_pairs = (
         low_wins[is_decided],
         high_wins[is_decided],
@@ -93,7 +93,7 @@ def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tu
     notes = list(uncompared_notes(comparisons))
     only_ties = np.flatnonzero(comparisons.is_compared & (opponents == 0))
     if only_ties.size:
-        sentence = "There is no score for {0}: only ties, which do not count here."
+        sentence = "There is no score for {0}: only ties, which this method does not count."
         notes.append(Note("nothing_but_ties", sentence, make_mention("item", only_ties)))
     possible = int(comparisons.is_compared.sum()) - 1
     met_some = np.flatnonzero((opponents > 0) & (opponents < possible))

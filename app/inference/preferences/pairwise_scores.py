@@ -143,7 +143,7 @@ def fit_pairwise_scores(
         )
     inner_comparisons = _comparisons_within_groups(comparisons, group, members)
     if threshold is not None and not (inner_comparisons.low_won + inner_comparisons.high_won).any():
-        raise Inestimable("All comparisons are ties, so no items can be told apart.", code="all_ties")
+        raise Inestimable("All comparisons are ties, so no items can be distinguished.", code="all_ties")
     newton_fit = _NewtonFit(inner_comparisons, group[members], likelihood, prior)
     best, iterations = newton_fit.maximise(threshold, tolerance)
     variance, threshold_error, error_notes = newton_fit.uncertainty(best, fits_threshold=threshold is not None)
@@ -386,9 +386,14 @@ class _Curvature:
         samples = np.array([probe * self.solve(probe) for probe in probes])
         mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(_PROBES)
         is_imprecise = error > _PROBE_ERROR * mean
-        note = f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes"
         if not is_imprecise.any():
-            near = f", within about {50 * float((error / mean).max()):.1f} % of the exact ones."
-            return mean, Note("errors_by_probes", note + near)
-        left = f"; they are left out for {int(is_imprecise.sum())} items where those are not within about 10 %."
-        return np.where(is_imprecise, np.nan, mean), Note("errors_left_out", note + left)
+            sentence = (
+                f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes, within "
+                f"about {50 * float((error / mean).max()):.1f} % of the exact ones."
+            )
+            return mean, Note("errors_by_probes", sentence)
+        sentence = (
+            f"In a group of {self.n} items, standard errors are estimates from {_PROBES} random probes. They are left "
+            f"out for {int(is_imprecise.sum())} items, where they may be wrong by more than about 10 %."
+        )
+        return np.where(is_imprecise, np.nan, mean), Note("errors_left_out", sentence)

@@ -59,7 +59,7 @@ def fit(
     cycle = tuple(int(compared_items[item]) for item in _find_cycle(relation, f))
     if cycle:
         sentence = (
-            "There is no scale that mirrors these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
+            "No scale fits these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
             "is better than {0}."
         )
         reason = Note("cycle", sentence, *(make_mention("item", [item]) for item in cycle))
@@ -77,7 +77,7 @@ def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers
     n_pairs = len(items) * (len(items) - 1) // 2
     sentence = (
         f"There is no scale: {len(compared_pairs):,} of {n_pairs:,} pairs of items were compared; "
-        "every pair would have to be. Not compared, for example: {0}."
+        "a scale needs all of them. Not compared, for example: {0}."
     )
     return Note("pairs_missing", sentence, make_mention("item", [low, high]))
 

@@ -87,8 +87,8 @@ def fit(
     if not counts.any():
         raise Inestimable(
             "No annotator judged the three pairs of any three items in three different HITs, so transitivity cannot be "
-            "measured: within a HIT, scores are transitive by construction. Annotators must meet items again in other "
-            "HITs: show items again, and ask for more judgments per item.",
+            "measured: within a HIT, scores are transitive by construction. Annotators must see items again in other "
+            "HITs: turn on “Show items again”, and ask for more judgments per item.",
             code="no_triads",
         )
     totals = counts.sum(axis=1)

@@ -80,7 +80,7 @@ LOG_SCALE_GRID: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (RE
 range.
 """
 
-# What everyone is taken for before anybody has answered: so many simulated annotators or judgments of that kind.
+# Prior before the first answer, as a number of pseudo-annotators or pseudo-judgments of each kind.
 _PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
 _PRIOR_SHARES: Final = np.r_[_PRIOR_RANDOM, np.full(RELIABILITY_COUNT - 1, _PRIOR_CAREFUL / (RELIABILITY_COUNT - 1))]
 _PRIOR_CENTRE, _PRIOR_SPREAD, _PRIOR_HEADROOM = 0.5, 0.25, 0.15

@@ -1,4 +1,4 @@
-"""Intervals of items' means with honest coverage from two judgments an item on.
+"""Intervals of items' means with honest coverage from two judgments per item on.
 
 Two or three judgments say little of how far annotators differ on an item: some agree by chance. So the variance of each
 item is moderated towards that of all items, as in limma (Smyth 2004, "Linear models and empirical Bayes methods for

@@ -6,7 +6,8 @@ tie S(z_1) - S(z_2) = S(z_1) S(-z_2) (1 - exp(z_2 - z_1)). So every judgment is 
 with s = +1 or -1, and a tie also log(1 - exp(-a_k (b_j2 - b_j1))), which no theta enters. Nothing cancels or overflows.
 
 Quadrature over theta is Gauss-Hermite, centred and scaled for each system at the mode of its own posterior (Liu &
-Pierce 1994). With hundreds of judgments a system, that posterior is far narrower than the distance between the nodes of
+Pierce 1994). With hundreds of judgments per system, that posterior is far narrower than the distance between the nodes
+of
 the prior, which the paper uses for all systems alike; `adaptive=False` does as the paper does. (The paper writes the
 nodes as tau x_t, which is the N(0, tau^2 / 2) prior; sqrt(2) tau x_t is the N(0, tau^2) it states, and used here.)
 """

@@ -181,4 +181,4 @@ def unjudged_system_notes(unjudged_systems: Integers) -> tuple[Note, ...]:
     """Return notes on systems without judgments."""
     if not len(unjudged_systems):
         return ()
-    return (Note("not_judged", "Nobody has judged {0} yet.", Mention("system", unjudged_systems.tolist())),)
+    return (Note("not_judged", "No one has judged {0} yet.", Mention("system", unjudged_systems.tolist())),)

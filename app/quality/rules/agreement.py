@@ -40,8 +40,10 @@ class AgreementWithOthers(QualityRule):
 
     share_percent: Percent = Field(
         default=50, title="At least (% of the usual agreement)",
-        description="The usual agreement is the median of the other annotators. For labels: how far from agreement by "
-        "chance to the usual one.",
+        description=(
+            "The usual agreement is the median of the other annotators. For labels, agreement counts from chance (0 "
+            "%) to the usual (100 %)."
+        ),
     )  # fmt: skip
     fewest_others: int = Field(
         default=2, ge=1, le=100, title="Others who judged an item",

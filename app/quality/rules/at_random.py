@@ -25,7 +25,7 @@ class AtRandom(QualityRule):
 
     least_probability: float = Field(
         default=0.99, ge=0.5, lt=1, title="Probability, at least",
-        description="Probability of random answers from which the rule finds an annotator.",
+        description="The rule finds annotators whose probability of random answers is this or higher.",
     )  # fmt: skip
     fewest_judgments: int = Field(
         default=40, ge=1, le=100_000, title="Judgments, at least", description="The rule ignores annotators with fewer."

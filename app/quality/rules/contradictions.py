@@ -32,7 +32,7 @@ class Contradictions(QualityRule):
 
     least_percent: Percent = Field(
         default=25, title="At least (%)",
-        description="Share of reversed implied pairs below which the rule finds no one, whatever others do.",
+        description="With a lower share of reversed implied pairs, the rule finds no one.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:

@@ -25,7 +25,7 @@ class ScaleRegionRule(QualityRule):
 
     least_percent: Percent = Field(
         default=70, title="At least (%)",
-        description="Share of all answers below which the rule finds no one, whatever others do.",
+        description="With a lower share of answers, the rule finds no one.",
     )  # fmt: skip
 
     region_text: ClassVar[str]

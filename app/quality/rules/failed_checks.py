@@ -74,7 +74,8 @@ class FailedAttentionRule(FailedChecksRule):
     name: ClassVar[str] = "attention"
     title: ClassVar[str] = "Fails attention items"
     explanation: ClassVar[str] = (
-        "Finds people who do not read items, because they do not follow an item’s instruction. It misses people who "
+        "Finds people who do not follow the instruction in an item, and so probably do not read items. It misses "
+        "people who "
         "read these items and answer the others at random."
     )
     failure_unit = "failed attention item"

@@ -30,7 +30,7 @@ class StraightLining(QualityRule):
 
     least_percent: Percent = Field(
         default=50, title="At least (%)",
-        description="Share of answers like the one before, below which the rule finds no one, whatever others do.",
+        description="With a lower share of answers like the previous one, the rule finds no one.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
@@ -58,7 +58,7 @@ class StraightLining(QualityRule):
         ):
             return None
         sentence = (
-            f"{repeats} of {repeatable} answers are like the one before ({format_share(repeats / repeatable)}); "
+            f"{repeats} of {repeatable} answers are like the previous one ({format_share(repeats / repeatable)}); "
             f"usual is {format_share(usual)}."
         )
         return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)

@@ -181,7 +181,7 @@ async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engin
         {"source_column": "text"},
     ):
         with subtests.test(settings=settings):
-            with pytest.raises(Conflict, match="takes no checks: ") as refused:
+            with pytest.raises(Conflict, match="cannot have checks: ") as refused:
                 await with_checks(
                     engine, ITEMS + GOLD.replace("80", "1").replace(",5,", ",2,"), **settings | {"items_per_hit": None}
                 )

@@ -28,7 +28,7 @@ def no_draw(*_: object, **__: object) -> None:
 
 
 async def crowded(engine: AsyncEngine, *, free: int, **settings: Any) -> Campaign:
-    """A campaign of one judgment an item: many HITs are open, each of five items, and so many items are free."""
+    """A campaign of one judgment per item: many HITs are open, each of five items, and so many items are free."""
     campaign = await create_running_campaign(engine, items=5 * MANY_OPEN_HITS + free, judgments_per_item=1, **settings)
     opened = """
         WITH people AS (

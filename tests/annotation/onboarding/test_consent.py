@@ -163,7 +163,7 @@ async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(
     assert form_fields(await send_form(client, address, page, answer="yes"))["hit"]
 
 
-async def test_made_up_annotators_agree_to_nothing(engine, campaign):
+async def test_simulated_annotators_agree_to_nothing(engine, campaign):
     made = await simulate(
         engine,
         campaign,
