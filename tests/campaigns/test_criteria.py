@@ -243,7 +243,7 @@ async def test_an_imported_hit_lasts_from_its_first_criterion_to_its_last(engine
 
 async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, subtests):
     for content, code, words in (
-        (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask by “style”"),
+        (HEAD + ANSWER.replace("fluency", "style"), "criterion_unknown", "does not ask about “style”"),
         (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
         ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
         (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "no answer for"),

@@ -61,7 +61,7 @@ async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_not
     researcher, engine, campaign, subtests
 ):
     for said, status, words in (
-        ({"expected": "400"}, 422, "400 is no possible score"),
+        ({"expected": "400"}, 422, "400 is not a possible score"),
         ({"expected": ""}, 422, "its expected answer in the column"),
         ({"kind": "silver"}, 422, "gold, attention or nothing"),
         ({"item": "v9"}, 404, "has no such item “v9”"),

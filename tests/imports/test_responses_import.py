@@ -217,7 +217,7 @@ async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_wor
         await lease_hit(engine, them)
     if stays == "gave up":
         await execute_sql(engine, "UPDATE hits SET closed_at = now()")
-    words = "Line 3: the assignment A2 is in “Verbs” already, without an answer"
+    words = "Line 3: the assignment A2 is already in “Verbs”, without an answer"
     with pytest.raises(Conflict, match=words) as problem:
         await import_results(engine, campaign, TWO)
     assert problem.value.code == "assignment_known"

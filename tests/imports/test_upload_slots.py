@@ -42,7 +42,7 @@ def test_a_small_table_may_be_packed_as_densely_as_it_likes():
 
 
 def test_a_table_in_a_zip_is_no_larger_than_a_table_alone():
-    with pytest.raises(Refusal, match="has 4 MB, and 1 MB is the most") as refusal:
+    with pytest.raises(Refusal, match="has 4 MB; the maximum is 1 MB") as refusal:
         read(LARGE, max_upload_mb=1)
     assert refusal.value.code == "file_too_large"
 

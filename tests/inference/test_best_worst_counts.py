@@ -84,7 +84,7 @@ def test_errors_are_as_wide_as_scores_scatter():
 def test_items_alone_or_never_seen_have_no_count():
     found = fit({0: 1, 1: 0}, {2: 5}, n_items=4)
     assert found.estimable.tolist() == [True, True, False, False]
-    assert "no count for items 2 and 3" in found.notes[-1]
+    assert "No HIT shows items 2 and 3 with another item, so there is no count." in found.notes[-1]
     assert found.notes[0].code == "counts_depend_on_company"
     with pytest.raises(Inestimable) as refusal:
         fit({0: 1}, {1: 0})

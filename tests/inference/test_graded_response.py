@@ -227,7 +227,7 @@ def test_baseline_that_always_ties_is_no_baseline():
     advice = baseline_advice([0, 0])
     assert advice.verdict == "tied"
     assert advice.sentence.startswith(
-        "The baseline won 0, tied 2 and lost 0 of 2 judgments: it does not tell any systems"
+        "The baseline won 0, tied 2 and lost 0 of 2 judgments: it does not separate any systems"
     )
     assert math.isnan(advice.share_won)
     with pytest.raises(Inestimable):

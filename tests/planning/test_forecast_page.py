@@ -207,7 +207,7 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 
 
 @pytest.mark.parametrize(
-    ("each", "said"), [(2, "ends at 2 judgments of each item, after 16 more, and will hardly have"), (60, "")]
+    ("each", "said"), [(2, "ends at 2 judgments of each item, after 16 more, and will probably not have"), (60, "")]
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=each, **GOAL)

@@ -272,7 +272,7 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
         await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
-    with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is no possible") as refused:
+    with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is not a possible") as refused:
         await apply_action(engine, campaign)
     assert refused.value.code == "expected_impossible"
 
@@ -289,7 +289,7 @@ async def test_what_takes_the_place_of_all_items_takes_that_of_the_checks_too(en
 async def test_a_check_and_an_item_never_share_an_id(engine, first, then):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, ITEMS + first)
-    with pytest.raises(Invalid, match="has “g1” already") as refused:
+    with pytest.raises(Invalid, match="already has “g1”") as refused:
         await import_items(engine, campaign, ITEMS.partition("\n")[0] + "\n" + then)
     assert refused.value.code == "id_taken"
 

@@ -75,7 +75,7 @@ def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
     for settings, words in (
         ({"training": "item,expected\na,1\nb,2\n"}, "lacks the column text"),
         ({"training": "text,gold\na,1\nb,2\n"}, "has gold, too"),
-        ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is no possible score"),
+        ({"training": "text,expected\na,101\nb,2\n"}, "Line 2: 101 is not a possible score"),
         ({"training": "text\na\nb\nc\n"}, "Set 2 has 1 item;"),
         ({"qualification": "text\na\nb\n"}, "no annotator could fail"),
         ({"training": "text,expected\n"}, "no items below its header"),
