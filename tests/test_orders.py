@@ -18,7 +18,7 @@ from app.record.replay import verify_by_replay
 from app.simulation.annotators import plain_population
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
-from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ranking": {"design": "ranking", "items_per_hit": 5},
@@ -91,25 +91,25 @@ async def test_the_form_asks_for_the_words_of_its_ends_and_refuses_equal_ones(re
         ("ranking", [4, 4, 1, 7], [1, 2, 3, 1.5], "score_out_of_range"),
     ],
 )
-async def test_programs_answer_it(program, design, sent, wrong, code):  # noqa: F811  (the fixture)
+async def test_programs_answer_it(api_client, design, sent, wrong, code):  # noqa: F811  (the fixture)
     new = {"name": "Skies", "question": "How?", "design": design, "items_per_hit": 4, "judgments_per_item": 1}
-    slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
+    slug = (await api_client.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"
     items = b"id,text\na,sun\nb,rain\nc,snow\nd,hail\n"
-    assert (await program.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
-    hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
+    assert (await api_client.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    hit = (await api_client.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
 
     async def answer(values):
         body = {"annotator": "ann", "values": dict(zip("abcd", values, strict=True))}
-        return (await program.post(f"/api/v1/hits/{hit['id']}/response", json=body)).json()
+        return (await api_client.post(f"/api/v1/hits/{hit['id']}/response", json=body)).json()
 
     assert (await answer(wrong))["error"]["code"] == code
     assert [(await answer(sent))["repeated"] for _ in range(2)] == [False, True]
     best = "abcd"[sent.index(1)]
-    found = {one["id"]: one["score"] for one in (await program.get(f"{address}/posteriors")).json()["posteriors"]}
+    found = {one["id"]: one["score"] for one in (await api_client.get(f"{address}/posteriors")).json()["posteriors"]}
     assert max(found, key=lambda name: found[name]) == best
-    assert (await program.get(f"{address}/verify")).json()["clean"] is True
-    counted = (await program.get(f"{address}/analysis/scores/best_worst_counts")).json()
+    assert (await api_client.get(f"{address}/verify")).json()["clean"] is True
+    counted = (await api_client.get(f"{address}/analysis/scores/best_worst_counts")).json()
     assert {row["id"]: row["score"] for row in counted["rows"]}[best] == 1.0
     assert "counts_depend_on_company" in {note["code"] for note in counted["note_facts"]}

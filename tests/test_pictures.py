@@ -16,7 +16,7 @@ from docs.picture_outlines import (
     read_outlines,
 )
 from docs.picture_scenes import SCENES
-from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.conftest import http_client
 
 BY_OTHER_MEANS = {"memory.svg", OUTLINES.name}
@@ -30,14 +30,14 @@ async def answer_hit(app, link):
         (await annotator.post(page.url, data=fields | scores)).raise_for_status()
 
 
-async def test_every_picture_shows_its_page_as_it_is(app, program, researcher):  # noqa: F811
+async def test_every_picture_shows_its_page_as_it_is(app, api_client, researcher):  # noqa: F811
     async with app.state.database.begin() as connection:
         link = f"/link/{(await find_or_create_demo_campaign(connection, now=datetime.now(UTC))).link_key}"
     systems, hits = "", {"hit": link}
     for scene in SCENES:
-        created = await program.post("/api/v1/campaigns/files", content=json.dumps(scene.campaign_file()))
+        created = await api_client.post("/api/v1/campaigns/files", content=json.dumps(scene.campaign_file()))
         slug = created.json()["slug"]
-        launched = await program.post(f"/api/v1/campaigns/{slug}/transitions", json={"action": "launch"})
+        launched = await api_client.post(f"/api/v1/campaigns/{slug}/transitions", json={"action": "launch"})
         hits[scene.file] = launched.json()["links"]["link"]
         if scene.file == "systems":
             systems = slug

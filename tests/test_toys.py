@@ -24,7 +24,7 @@ from tests.annotation.hits.campaigns import (
     lease_hit,
     submit_scores,
 )
-from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.commands import command_outputs
 from tests.toys import TEMPLATES, register
 from tests.toys.smiles import SMILES
@@ -121,28 +121,28 @@ def hidden(html, name):
 
 
 @pytest.mark.usefixtures("toys")
-async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, program):  # noqa: F811  (the fixture)
+async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, api_client):  # noqa: F811  (the fixture)
     new = {"name": "Moods", "question": "How does it feel?", "judgments_per_item": 2, **TOYS}
-    slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
+    slug = (await api_client.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"
     items = b"id,text\na,sun\nb,rain\nc,snow\n"
-    assert (await program.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
-    assert (await program.get(address)).json()["settings"].items() >= (TOYS | {"prior": [1.0, 1.0, 1.0]}).items()
-    hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
+    assert (await api_client.post(f"{address}/items", files={"file": ("items.csv", items)})).status_code == 201
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    assert (await api_client.get(address)).json()["settings"].items() >= (TOYS | {"prior": [1.0, 1.0, 1.0]}).items()
+    hit = (await api_client.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
     answer = f"/api/v1/hits/{hit['id']}/response"
     sent = {"annotator": "ann", "values": {"a": 2, "b": 0, "c": 7}}
-    assert (await program.post(answer, json=sent)).json()["error"]["code"] == "score_out_of_range"
+    assert (await api_client.post(answer, json=sent)).json()["error"]["code"] == "score_out_of_range"
     sent["values"] = {"a": 2, "b": 0, "c": 1}
-    assert (await program.post(answer, json=sent)).json()["repeated"] is False
-    told = {item["id"]: item for item in (await program.get(f"{address}/posteriors")).json()["posteriors"]}
+    assert (await api_client.post(answer, json=sent)).json()["repeated"] is False
+    told = {item["id"]: item for item in (await api_client.get(f"{address}/posteriors")).json()["posteriors"]}
     assert told["a"]["state"] == [1.0, 1.0, 2.0]
     assert told["c"]["score"] == 0.5
-    scored = (await program.get(f"{address}/analysis/scores/smiles")).json()
+    scored = (await api_client.get(f"{address}/analysis/scores/smiles")).json()
     assert {row["id"]: row["score"] for row in scored["rows"]} == {name: 100 * told[name]["score"] for name in "abc"}
-    assert (await program.get(f"{address}/verify")).json()["clean"] is True
+    assert (await api_client.get(f"{address}/verify")).json()["clean"] is True
     wrong = new | {"design": "slider", "items_per_hit": 5}
-    assert (await program.post("/api/v1/campaigns", json=wrong)).status_code == 422  # the law does not read points
+    assert (await api_client.post("/api/v1/campaigns", json=wrong)).status_code == 422  # the law does not read points
 
 
 @pytest.mark.usefixtures("toys")

@@ -12,7 +12,7 @@ PASSWORD = "ten small verbs"
 
 
 @pytest_asyncio.fixture
-async def program(app, researcher):
+async def api_client(app, researcher):
     """A client with an API token."""
     async with app.state.database.begin() as connection:
         (admin,) = await users.list_users(connection)

@@ -13,18 +13,18 @@ LABELS = {"low_label": "bad", "design_settings": {"labels": ["no", "yes"]}}
 ASKED = [criteria_settings()[0], criteria_settings()[1] | LABELS]
 
 
-async def hit_of(program, **settings):
-    address = await launched(program, **{"criteria": ASKED, "design": "ordinal", "items_per_hit": 2} | settings)
-    return address, await hit_for(program, address)
+async def hit_of(api_client, **settings):
+    address = await launched(api_client, **{"criteria": ASKED, "design": "ordinal", "items_per_hit": 2} | settings)
+    return address, await hit_for(api_client, address)
 
 
-async def send(program, hit, values, **more):
+async def send(api_client, hit, values, **more):
     body = {"annotator": "ann", "values": values} | more
-    return await program.post(f"{API}/hits/{hit['id']}/response", json=body)
+    return await api_client.post(f"{API}/hits/{hit['id']}/response", json=body)
 
 
-async def test_a_hit_tells_the_criteria_and_an_answer_names_each(program):
-    address, hit = await hit_of(program)
+async def test_a_hit_tells_the_criteria_and_an_answer_names_each(api_client):
+    address, hit = await hit_of(api_client)
     assert sorted(one["name"] for one in hit["criteria"]) == ["adequacy", "fluency"]
     fluency = next(one for one in hit["criteria"] if one["name"] == "fluency")
     assert (fluency["question"], fluency["low_label"], fluency["high_label"]) == ("How is its fluency?", "bad", "high")
@@ -33,35 +33,35 @@ async def test_a_hit_tells_the_criteria_and_an_answer_names_each(program):
     a, b = (item["id"] for item in hit["items"])
     said = {"adequacy": [4, 0], "fluency": {a: "yes", b: 0}}
     touched = {"fluency": {a: {"changes": 3}}}
-    first = await send(program, hit, said, telemetry=touched)
+    first = await send(api_client, hit, said, telemetry=touched)
     assert first.json()["repeated"] is False, first.text
-    assert (await send(program, hit, said)).json()["repeated"]
-    assert (await program.get(address)).json()["judgments_taken"] == 2
-    assert (await program.get(f"{address}/verify")).json()["clean"]
+    assert (await send(api_client, hit, said)).json()["repeated"]
+    assert (await api_client.get(address)).json()["judgments_taken"] == 2
+    assert (await api_client.get(f"{address}/verify")).json()["clean"]
 
 
-async def test_a_program_is_told_by_which_criterion_a_posterior_is_wrong(program, engine):
-    address, hit = await hit_of(program)
-    await send(program, hit, {"adequacy": [4, 0], "fluency": ["yes", "no"]})
+async def test_a_program_is_told_by_which_criterion_a_posterior_is_wrong(api_client, engine):
+    address, hit = await hit_of(api_client)
+    await send(api_client, hit, {"adequacy": [4, 0], "fluency": ["yes", "no"]})
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE posteriors SET score = score + 1 WHERE criterion = 1 AND subject = 0"))
-    found = (await program.get(f"{address}/verify")).json()
+    found = (await api_client.get(f"{address}/verify")).json()
     assert [(one["number"], one["criterion"]) for one in found["mismatches"]] == [(0, "fluency")]
 
 
-async def test_the_order_stays_the_annotators(program):
-    _, hit = await hit_of(program, judgments_per_item=5)
+async def test_the_order_stays_the_annotators(api_client):
+    _, hit = await hit_of(api_client, judgments_per_item=5)
     order = [one["name"] for one in hit["criteria"]]
     values = {name: [1, 0] for name in order}
-    assert (await send(program, hit, values)).status_code == 200
+    assert (await send(api_client, hit, values)).status_code == 200
     # The second HIT of the same annotator.
-    slug = (await program.get(f"{API}/campaigns")).json()["campaigns"][0]["slug"]
-    again = await hit_for(program, f"{API}/campaigns/{slug}")
+    slug = (await api_client.get(f"{API}/campaigns")).json()["campaigns"][0]["slug"]
+    again = await hit_for(api_client, f"{API}/campaigns/{slug}")
     assert again["id"] != hit["id"]
     assert [one["name"] for one in again["criteria"]] == order
 
 
-async def test_what_does_not_say_all_is_refused(program, subtests):
+async def test_what_does_not_say_all_is_refused(api_client, subtests):
     for values, code in (
         ([1, 0], "criteria_missing"),
         ({"adequacy": [1, 0]}, "criteria_missing"),
@@ -73,9 +73,9 @@ async def test_what_does_not_say_all_is_refused(program, subtests):
         ({"adequacy": [1, 0], "fluency": 3}, "invalid"),
     ):
         with subtests.test(values=values, code=code):
-            address, hit = await hit_of(program, cannot_be_judged=True, unjudged_reasons=[])
-            refused(await send(program, hit, values), 422, code)
-            assert (await program.get(address)).json()["judgments_taken"] == 0
+            address, hit = await hit_of(api_client, cannot_be_judged=True, unjudged_reasons=[])
+            refused(await send(api_client, hit, values), 422, code)
+            assert (await api_client.get(address)).json()["judgments_taken"] == 0
 
 
 def touched(hit, touches):
@@ -89,9 +89,9 @@ VALUES = {"adequacy": [1, 0], "fluency": [1, 0]}
 @pytest.mark.parametrize(
     "touches", [{}, {"adequacy": {}}, {"adequacy": {"first": {}}}, {"fluency": {"first": {"changes": 1}}}]
 )
-async def test_telemetry_by_criterion_may_say_little(program, touches):
-    _, hit = await hit_of(program)
-    assert (await send(program, hit, VALUES, telemetry=touched(hit, touches))).status_code == 200
+async def test_telemetry_by_criterion_may_say_little(api_client, touches):
+    _, hit = await hit_of(api_client)
+    assert (await send(api_client, hit, VALUES, telemetry=touched(hit, touches))).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -102,32 +102,32 @@ async def test_telemetry_by_criterion_may_say_little(program, touches):
         ({"adequasy": {"first": {"changes": 1}}}, "criterion_unknown"),
     ],
 )
-async def test_telemetry_that_names_no_criterion_of_the_answer_is_refused(program, touches, code):
-    address, hit = await hit_of(program)
-    refused(await send(program, hit, VALUES, telemetry=touched(hit, touches)), 422, code)
-    assert (await program.get(address)).json()["judgments_taken"] == 0
+async def test_telemetry_that_names_no_criterion_of_the_answer_is_refused(api_client, touches, code):
+    address, hit = await hit_of(api_client)
+    refused(await send(api_client, hit, VALUES, telemetry=touched(hit, touches)), 422, code)
+    assert (await api_client.get(address)).json()["judgments_taken"] == 0
 
 
-async def test_telemetry_of_one_question_names_no_criteria(program):
-    hit = await hit_for(program, await launched(program, items_per_hit=2))
+async def test_telemetry_of_one_question_names_no_criteria(api_client):
+    hit = await hit_for(api_client, await launched(api_client, items_per_hit=2))
     nested = {"first": {"y": {"changes": 1}}}
     little: list[dict[str, object]] = [{"first": {}}, {"first": {"changes": 1, "pen": {"tilt": 3}}}]
-    refused(await send(program, hit, [1, 2], telemetry=touched(hit, nested)), 422, "invalid")
+    refused(await send(api_client, hit, [1, 2], telemetry=touched(hit, nested)), 422, "invalid")
     for some in little:
-        assert (await send(program, hit, [1, 2], telemetry=touched(hit, some))).status_code == 200
+        assert (await send(api_client, hit, [1, 2], telemetry=touched(hit, some))).status_code == 200
 
 
-async def test_what_cannot_be_judged_is_null_by_every_criterion(program):
-    address, hit = await hit_of(program, cannot_be_judged=True, unjudged_reasons=["broken"])
+async def test_what_cannot_be_judged_is_null_by_every_criterion(api_client):
+    address, hit = await hit_of(api_client, cannot_be_judged=True, unjudged_reasons=["broken"])
     a, b = (item["id"] for item in hit["items"])
     values = {name: {a: 1, b: None} for name in ("adequacy", "fluency")}
-    assert (await send(program, hit, values, reasons={b: "broken"})).status_code == 200
-    assert (await program.get(address)).json()["judgments_taken"] == 1
+    assert (await send(api_client, hit, values, reasons={b: "broken"})).status_code == 200
+    assert (await api_client.get(address)).json()["judgments_taken"] == 1
 
 
-async def test_a_campaign_without_criteria_has_none_and_takes_none(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
+async def test_a_campaign_without_criteria_has_none_and_takes_none(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
     assert hit["criteria"] == []
-    refused(await send(program, hit, {"adequacy": [1, 2, 3]}), 422, "criterion_unknown")
-    assert (await answer(program, hit)).status_code == 200
+    refused(await send(api_client, hit, {"adequacy": [1, 2, 3]}), 422, "criterion_unknown")
+    assert (await answer(api_client, hit)).status_code == 200

@@ -27,46 +27,46 @@ def refused(response, status: int, code: str) -> dict[str, Any]:
     return dict(response.json()["error"]["details"])
 
 
-async def draft(program, **settings) -> str:
-    made = await program.post(f"{API}/campaigns", json=SETTINGS | settings)
+async def draft(api_client, **settings) -> str:
+    made = await api_client.post(f"{API}/campaigns", json=SETTINGS | settings)
     assert made.status_code == 201, made.text
     address = f"{API}/campaigns/{made.json()['slug']}"
     kind = {"content-type": "text/csv"}
-    sent = await program.post(f"{address}/items", params={"shown": "verb"}, content=CSV, headers=kind)
+    sent = await api_client.post(f"{address}/items", params={"shown": "verb"}, content=CSV, headers=kind)
     assert sent.json()["imported"] == 6
     return address
 
 
-async def launched(program, **settings) -> str:
-    address = await draft(program, **settings)
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).json()["status"] == "running"
+async def launched(api_client, **settings) -> str:
+    address = await draft(api_client, **settings)
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).json()["status"] == "running"
     return address
 
 
-async def hit_for(program, address: str, annotator: str = "ann") -> dict[str, Any]:
-    work = (await program.post(f"{address}/hits", json={"annotator": annotator})).json()
+async def hit_for(api_client, address: str, annotator: str = "ann") -> dict[str, Any]:
+    work = (await api_client.post(f"{address}/hits", json={"annotator": annotator})).json()
     assert work["hit"], work
     return dict(work["hit"])
 
 
-async def answer(program, hit: dict[str, Any], annotator: str = "ann", scores=(10, 50, 90), **more):
+async def answer(api_client, hit: dict[str, Any], annotator: str = "ann", scores=(10, 50, 90), **more):
     body = {"annotator": annotator, "scores": scores if isinstance(scores, dict) else list(scores)}
-    return await program.post(f"{API}/hits/{hit['id']}/response", json=body | more)
+    return await api_client.post(f"{API}/hits/{hit['id']}/response", json=body | more)
 
 
-async def test_a_whole_campaign_over_the_api(program):
-    address = await launched(program)
+async def test_a_whole_campaign_over_the_api(api_client):
+    address = await launched(api_client)
     for turn in range(4):
-        hit = await hit_for(program, address, f"ann {turn}")
+        hit = await hit_for(api_client, address, f"ann {turn}")
         assert [item["text"] for item in hit["items"]] == [f"verb {item['id'][1:]}" for item in hit["items"]]
-        receipt = (await answer(program, hit, f"ann {turn}")).json()
+        receipt = (await answer(api_client, hit, f"ann {turn}")).json()
         assert receipt["hit"] == hit["id"]
         assert not receipt["repeated"]
-    campaign = (await program.get(address)).json()
+    campaign = (await api_client.get(address)).json()
     assert (campaign["status"], campaign["judgments_taken"], campaign["judgments_wanted"]) == ("finished", 12, 12)
-    done = (await program.post(f"{address}/hits", json={"annotator": "ann 1"})).json()
+    done = (await api_client.post(f"{address}/hits", json={"annotator": "ann 1"})).json()
     assert done == {"hit": None, "reason": "all_done"}
-    verified = (await program.get(f"{address}/verify")).json()
+    verified = (await api_client.get(f"{address}/verify")).json()
     assert verified == {
         "clean": True,
         "responses": 4,
@@ -83,13 +83,13 @@ RESULTS = (
 
 
 @pytest.mark.parametrize("as_form", [True, False])
-async def test_results_of_mechanical_turk_become_responses(program, as_form):
-    address = await launched(program)
+async def test_results_of_mechanical_turk_become_responses(api_client, as_form):
+    address = await launched(api_client)
 
     async def send(content):
         if as_form:
-            return await program.post(f"{address}/responses", files={"file": ("results.csv", content)})
-        return await program.post(f"{address}/responses", content=content, headers={"content-type": "text/csv"})
+            return await api_client.post(f"{address}/responses", files={"file": ("results.csv", content)})
+        return await api_client.post(f"{address}/responses", content=content, headers={"content-type": "text/csv"})
 
     reply = await send(RESULTS)
     assert reply.status_code == 201
@@ -103,206 +103,208 @@ async def test_results_of_mechanical_turk_become_responses(program, as_form):
         ]
         == 3
     )
-    assert (await program.get(address)).json()["judgments_taken"] == 4
-    assert (await program.get(f"{address}/verify")).json()["clean"]
+    assert (await api_client.get(address)).json()["judgments_taken"] == 4
+    assert (await api_client.get(f"{address}/verify")).json()["clean"]
 
 
-async def test_answers_of_any_design_become_responses_and_an_export_of_them_counts_nothing_twice(program):
-    address, kind = await launched(program), {"content-type": "application/x-ndjson"}
+async def test_answers_of_any_design_become_responses_and_an_export_of_them_counts_nothing_twice(api_client):
+    address, kind = await launched(api_client), {"content-type": "application/x-ndjson"}
     hits = [{"hit": k, "annotator": "Ann", "items": ["v0", f"v{k}"], "values": [70, 30]} for k in (1, 2)]
     content = "".join(json.dumps(hit) + "\n" for hit in hits)
-    reply = await program.post(f"{address}/responses", content=content, headers=kind)
+    reply = await api_client.post(f"{address}/responses", content=content, headers=kind)
     assert (reply.status_code, reply.json()["responses"]) == (201, 2)
-    export = (await program.get(f"{address}/export/responses?format=jsonl")).text
-    again = await program.post(f"{address}/responses", content=export, headers=kind)
+    export = (await api_client.get(f"{address}/export/responses?format=jsonl")).text
+    again = await api_client.post(f"{address}/responses", content=export, headers=kind)
     assert refused(again, 409, "assignment_known") == {"line": 1}
-    unknown = await program.post(f"{address}/responses", content=content.replace("values", "points"), headers=kind)
+    unknown = await api_client.post(f"{address}/responses", content=content.replace("values", "points"), headers=kind)
     assert "points" in refused(unknown, 422, "result_columns")["columns"]
-    assert (await program.get(address)).json()["judgments_taken"] == 4
+    assert (await api_client.get(address)).json()["judgments_taken"] == 4
 
 
-async def test_a_draft_takes_no_results(program):
-    address = await draft(program)
+async def test_a_draft_takes_no_results(api_client):
+    address = await draft(api_client)
     kind = {"content-type": "text/csv"}
-    refused(await program.post(f"{address}/responses", content=RESULTS, headers=kind), 409, "not_launched")
+    refused(await api_client.post(f"{address}/responses", content=RESULTS, headers=kind), 409, "not_launched")
 
 
-async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothing(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
-    assert await hit_for(program, address) == hit
-    first = (await answer(program, hit)).json()
-    again = (await answer(program, hit, scores=(90, 50, 10))).json()
+async def test_asking_again_gives_the_same_hit_and_answering_again_changes_nothing(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
+    assert await hit_for(api_client, address) == hit
+    first = (await answer(api_client, hit)).json()
+    again = (await answer(api_client, hit, scores=(90, 50, 10))).json()
     assert again == first | {"repeated": True}
-    assert (await program.get(address)).json()["judgments_taken"] == 3
+    assert (await api_client.get(address)).json()["judgments_taken"] == 3
 
 
-async def test_the_last_answer_can_be_replaced_until_the_next_one(program):
-    address = await launched(program, judgments_per_item=2)
-    hit = await hit_for(program, address)
-    first = (await answer(program, hit)).json()
-    newer = (await answer(program, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
+async def test_the_last_answer_can_be_replaced_until_the_next_one(api_client):
+    address = await launched(api_client, judgments_per_item=2)
+    hit = await hit_for(api_client, address)
+    first = (await answer(api_client, hit)).json()
+    newer = (await answer(api_client, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
     assert newer == first | {"seq": first["seq"] + 1}
-    again = (await answer(program, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
+    again = (await answer(api_client, hit, scores=(90, 50, 10), replaces=first["seq"])).json()
     assert again == newer | {"repeated": True}
-    export = list(csv.DictReader(io.StringIO((await program.get(f"{address}/export/responses")).text)))
+    export = list(csv.DictReader(io.StringIO((await api_client.get(f"{address}/export/responses")).text)))
     assert [row["replaces"] for row in export] == [""] * 3 + [str(first["seq"])] * 3
-    refused(await answer(program, hit, scores=(1, 2, 3), replaces=first["seq"] + 7), 409, "answer_final")
-    await answer(program, await hit_for(program, address))
-    refused(await answer(program, hit, scores=(1, 2, 3), replaces=newer["seq"]), 409, "answer_final")
+    refused(await answer(api_client, hit, scores=(1, 2, 3), replaces=first["seq"] + 7), 409, "answer_final")
+    await answer(api_client, await hit_for(api_client, address))
+    refused(await answer(api_client, hit, scores=(1, 2, 3), replaces=newer["seq"]), 409, "answer_final")
 
 
-async def test_an_answer_is_a_use_of_its_token(app, program):
-    hit = await hit_for(program, await launched(program))
+async def test_an_answer_is_a_use_of_its_token(app, api_client):
+    hit = await hit_for(api_client, await launched(api_client))
     async with app.state.database.begin() as connection:
         await connection.execute(text("UPDATE api_tokens SET last_used_at = NULL"))
-    await answer(program, hit)
+    await answer(api_client, hit)
     async with app.state.database.begin() as connection:
         assert await connection.scalar(text("SELECT last_used_at IS NOT NULL FROM api_tokens"))
 
 
-async def test_scores_are_taken_by_id_or_in_order_with_telemetry(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
+async def test_scores_are_taken_by_id_or_in_order_with_telemetry(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
     ids = [item["id"] for item in hit["items"]]
     touch = {"first_touch_ms": 1200, "changes": 2, "input_kind": "keyboard"}
     by_id = dict(zip(reversed(ids), (1, 2.5, 3), strict=True))
-    reply = await answer(program, hit, scores=by_id, telemetry={ids[1]: touch}, viewport="800x600")
+    reply = await answer(api_client, hit, scores=by_id, telemetry={ids[1]: touch}, viewport="800x600")
     assert reply.status_code == 200
-    export = (await program.get(f"{address}/export/responses")).text
+    export = (await api_client.get(f"{address}/export/responses")).text
     rows = list(csv.DictReader(io.StringIO(export)))
     assert {row["item"]: float(row["score"]) for row in rows} == by_id
     assert [row["input_kind"] for row in rows if row["item"] == ids[1]] == ["keyboard"]
 
 
-async def test_answers_that_do_not_fit_their_hit_are_refused_and_change_nothing(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
+async def test_answers_that_do_not_fit_their_hit_are_refused_and_change_nothing(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
     ids = [item["id"] for item in hit["items"]]
-    assert refused(await answer(program, hit, scores=(1, 2)), 422, "scores_unknown") == {}
-    refused(await answer(program, hit, scores={ids[0]: 1, "other": 2, ids[1]: 3}), 422, "scores_unknown")
-    assert refused(await answer(program, hit, scores={ids[0]: 1, ids[2]: 3}), 422, "scores_missing") == {"missing": [2]}
-    refused(await answer(program, hit, scores=(1, 2, 101)), 422, "invalid")
-    refused(await answer(program, hit, telemetry={"other": {}}), 422, "scores_unknown")
-    refused(await answer(program, hit, "bob"), 404, "hit_not_found")
-    refused(await answer(program, {"id": 2**62}), 404, "hit_not_found")
-    refused(await answer(program, {"id": 2**64}), 404, "not_found")
-    assert (await program.get(address)).json()["judgments_taken"] == 0
-    assert (await answer(program, hit)).status_code == 200
+    assert refused(await answer(api_client, hit, scores=(1, 2)), 422, "scores_unknown") == {}
+    refused(await answer(api_client, hit, scores={ids[0]: 1, "other": 2, ids[1]: 3}), 422, "scores_unknown")
+    assert refused(await answer(api_client, hit, scores={ids[0]: 1, ids[2]: 3}), 422, "scores_missing") == {
+        "missing": [2]
+    }
+    refused(await answer(api_client, hit, scores=(1, 2, 101)), 422, "invalid")
+    refused(await answer(api_client, hit, telemetry={"other": {}}), 422, "scores_unknown")
+    refused(await answer(api_client, hit, "bob"), 404, "hit_not_found")
+    refused(await answer(api_client, {"id": 2**62}), 404, "hit_not_found")
+    refused(await answer(api_client, {"id": 2**64}), 404, "not_found")
+    assert (await api_client.get(address)).json()["judgments_taken"] == 0
+    assert (await answer(api_client, hit)).status_code == 200
 
 
-async def test_not_a_number_is_not_a_score(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
+async def test_not_a_number_is_not_a_score(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
     body = '{"annotator": "ann", "scores": [NaN, 1, 2]}'
     kind = {"content-type": "application/json"}
-    refused(await program.post(f"{API}/hits/{hit['id']}/response", content=body, headers=kind), 422, "invalid")
+    refused(await api_client.post(f"{API}/hits/{hit['id']}/response", content=body, headers=kind), 422, "invalid")
 
 
-async def test_an_annotator_needs_a_usable_id(program, subtests):
+async def test_an_annotator_needs_a_usable_id(api_client, subtests):
     for annotator in ("", "  ", "a\u0000b", "x" * 201):
         with subtests.test(annotator=annotator):
-            address = await launched(program)
-            refused(await program.post(f"{address}/hits", json={"annotator": annotator}), 422, "invalid")
+            address = await launched(api_client)
+            refused(await api_client.post(f"{address}/hits", json={"annotator": annotator}), 422, "invalid")
 
 
-async def test_an_annotator_of_a_page_cannot_be_answered_for(program, client):
-    address = await launched(program, welcome=False)
-    link = (await program.get(address)).json()["links"]["prolific"]
+async def test_an_annotator_of_a_page_cannot_be_answered_for(api_client, client):
+    address = await launched(api_client, welcome=False)
+    link = (await api_client.get(address)).json()["links"]["prolific"]
     await client.get(link, params={"PROLIFIC_PID": "p1", "STUDY_ID": "s", "SESSION_ID": "t"})
-    hit = await hit_for(program, address, "p1")
-    refused(await answer(program, {"id": hit["id"] - 1}, "p1"), 404, "hit_not_found")
+    hit = await hit_for(api_client, address, "p1")
+    refused(await answer(api_client, {"id": hit["id"] - 1}, "p1"), 404, "hit_not_found")
 
 
-async def test_there_is_no_page_for_annotators_of_the_api(program, client):
-    address = await launched(program)
-    links = (await program.get(address)).json()["links"]
+async def test_there_is_no_page_for_annotators_of_the_api(api_client, client):
+    address = await launched(api_client)
+    links = (await api_client.get(address)).json()["links"]
     assert sorted(links) == ["link", "mturk", "prolific"]
     assert (await client.get(links["link"].replace("/link/", "/api/"))).status_code == 404
 
 
-async def test_reasons_for_no_hit(program):
-    address = await draft(program, hits_per_annotator=1)
+async def test_reasons_for_no_hit(api_client):
+    address = await draft(api_client, hits_per_annotator=1)
     ask = {"annotator": "ann"}
-    assert (await program.post(f"{address}/hits", json=ask)).json() == {"hit": None, "reason": "not_open"}
-    await program.post(f"{address}/transitions", json={"action": "launch"})
-    await answer(program, await hit_for(program, address))
-    assert (await program.post(f"{address}/hits", json=ask)).json()["reason"] == "limit"
-    await program.post(f"{address}/transitions", json={"action": "pause"})
-    assert (await program.post(f"{address}/hits", json={"annotator": "b"})).json()["reason"] == "paused"
+    assert (await api_client.post(f"{address}/hits", json=ask)).json() == {"hit": None, "reason": "not_open"}
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
+    await answer(api_client, await hit_for(api_client, address))
+    assert (await api_client.post(f"{address}/hits", json=ask)).json()["reason"] == "limit"
+    await api_client.post(f"{address}/transitions", json={"action": "pause"})
+    assert (await api_client.post(f"{address}/hits", json={"annotator": "b"})).json()["reason"] == "paused"
 
 
-async def test_many_annotators_at_once_give_every_item_its_judgments_and_no_more(program):
-    address = await launched(program, judgments_per_item=4)
+async def test_many_annotators_at_once_give_every_item_its_judgments_and_no_more(api_client):
+    address = await launched(api_client, judgments_per_item=4)
 
     async def work(annotator):
-        while (reply := (await program.post(f"{address}/hits", json={"annotator": annotator})).json())["hit"]:
+        while (reply := (await api_client.post(f"{address}/hits", json={"annotator": annotator})).json())["hit"]:
             scores = range(len(reply["hit"]["items"]))  # the last HITs may be shorter
-            assert (await answer(program, reply["hit"], annotator, scores)).status_code == 200
+            assert (await answer(api_client, reply["hit"], annotator, scores)).status_code == 200
         return reply["reason"]
 
     reasons = await asyncio.gather(*(work(f"ann {k}") for k in range(6)))
     assert set(reasons) <= {"all_done", "wait"}
-    campaign = (await program.get(address)).json()
+    campaign = (await api_client.get(address)).json()
     assert campaign["judgments_taken"] == 24
-    assert (await program.get(f"{address}/verify")).json()["clean"]
+    assert (await api_client.get(f"{address}/verify")).json()["clean"]
 
 
-async def test_settings_can_be_changed_while_a_draft(program):
-    address = await draft(program)
-    assert (await program.get(address)).json()["settings"]["prior"] is None
-    changed = await program.patch(address, json={"update_law": "trueskill", "judgments_per_item": 7})
+async def test_settings_can_be_changed_while_a_draft(api_client):
+    address = await draft(api_client)
+    assert (await api_client.get(address)).json()["settings"]["prior"] is None
+    changed = await api_client.patch(address, json={"update_law": "trueskill", "judgments_per_item": 7})
     settings = changed.json()["settings"]
     assert (settings["prior"], settings["judgments_per_item"], settings["name"]) == (None, 7, "Verbs")
-    fields = refused(await program.patch(address, json={"gamma": -1, "colour": "red"}), 422, "invalid")["fields"]
+    fields = refused(await api_client.patch(address, json={"gamma": -1, "colour": "red"}), 422, "invalid")["fields"]
     assert sorted(problem["field"] for problem in fields) == ["colour", "gamma"]
-    assert (await program.get(address)).json()["settings"] == settings
-    await program.post(f"{address}/transitions", json={"action": "launch"})
-    assert (await program.get(address)).json()["settings"]["prior"] == [0.5, 1 / 12]
-    assert refused(await program.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
+    assert (await api_client.get(address)).json()["settings"] == settings
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
+    assert (await api_client.get(address)).json()["settings"]["prior"] == [0.5, 1 / 12]
+    assert refused(await api_client.patch(address, json={"gamma": 1}), 409, "not_a_draft") == {"status": "running"}
 
 
-async def test_the_prior_can_be_sent_as_the_two_settings_that_it_was(program):
-    address = await draft(program, prior_a=2, prior_b=3)
-    assert (await program.get(address)).json()["settings"]["prior"] == [2, 3]
-    changed = await program.patch(address, json={"prior_b": 4})
+async def test_the_prior_can_be_sent_as_the_two_settings_that_it_was(api_client):
+    address = await draft(api_client, prior_a=2, prior_b=3)
+    assert (await api_client.get(address)).json()["settings"]["prior"] == [2, 3]
+    changed = await api_client.patch(address, json={"prior_b": 4})
     assert changed.json()["settings"]["prior"] == [2, 4]
     assert "prior_b" not in changed.json()["settings"]
 
 
-async def test_of_a_launched_campaign_only_what_changes_no_meaning_can_be_changed(program):
-    address = await launched(program)
+async def test_of_a_launched_campaign_only_what_changes_no_meaning_can_be_changed(api_client):
+    address = await launched(api_client)
     code = {"prolific_completion_code": "C123"}
-    assert (await program.patch(address, json=code)).json()["settings"]["prolific_completion_code"] == "C123"
+    assert (await api_client.patch(address, json=code)).json()["settings"]["prolific_completion_code"] == "C123"
     more = {"prolific_completion_code": "D456", "seed": 7}
-    assert refused(await program.patch(address, json=more), 409, "not_a_draft") == {"status": "running"}
-    settings = (await program.get(address)).json()["settings"]
+    assert refused(await api_client.patch(address, json=more), 409, "not_a_draft") == {"status": "running"}
+    settings = (await api_client.get(address)).json()["settings"]
     assert (settings["prolific_completion_code"], settings["seed"]) == ("C123", 2018)
 
 
-async def test_transitions_that_are_not_possible_are_refused(program):
-    address = await launched(program)
-    refused(await program.post(f"{address}/transitions", json={"action": "launch"}), 409, "wrong_status")
-    refused(await program.post(f"{address}/transitions", json={"action": "explode"}), 422, "invalid")
-    refused(await program.delete(address), 409, "not_a_draft")
+async def test_transitions_that_are_not_possible_are_refused(api_client):
+    address = await launched(api_client)
+    refused(await api_client.post(f"{address}/transitions", json={"action": "launch"}), 409, "wrong_status")
+    refused(await api_client.post(f"{address}/transitions", json={"action": "explode"}), 422, "invalid")
+    refused(await api_client.delete(address), 409, "not_a_draft")
 
 
-async def test_a_draft_can_be_deleted(program):
-    address = await draft(program)
-    assert (await program.delete(address)).status_code == 204
-    refused(await program.get(address), 404, "campaign_not_found")
-    assert (await program.get(f"{API}/campaigns")).json() == {"campaigns": []}
+async def test_a_draft_can_be_deleted(api_client):
+    address = await draft(api_client)
+    assert (await api_client.delete(address)).status_code == 204
+    refused(await api_client.get(address), 404, "campaign_not_found")
+    assert (await api_client.get(f"{API}/campaigns")).json() == {"campaigns": []}
 
 
-async def test_campaigns_are_listed_newest_first(program):
-    await draft(program)
-    await draft(program, name="Nouns")
-    listed = (await program.get(f"{API}/campaigns")).json()["campaigns"]
+async def test_campaigns_are_listed_newest_first(api_client):
+    await draft(api_client)
+    await draft(api_client, name="Nouns")
+    listed = (await api_client.get(f"{API}/campaigns")).json()["campaigns"]
     assert [campaign["slug"] for campaign in listed] == ["nouns", "verbs"]
     assert listed[0]["items"] == 6
 
 
-async def test_items_come_as_a_body_of_any_format(program, subtests):
+async def test_items_come_as_a_body_of_any_format(api_client, subtests):
     for kind, content in (
         ("text/csv", "id,verb\n1,run\n"),
         ("text/tab-separated-values; charset=utf-8", "id\tverb\n1\trun\n"),
@@ -310,58 +312,58 @@ async def test_items_come_as_a_body_of_any_format(program, subtests):
         ("application/octet-stream", "id,verb\n1,run\n"),
     ):
         with subtests.test(kind=kind, content=content):
-            address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=SETTINGS)).json()['slug']}"
-            sent = await program.post(f"{address}/items", content=content, headers={"content-type": kind})
+            address = f"{API}/campaigns/{(await api_client.post(f'{API}/campaigns', json=SETTINGS)).json()['slug']}"
+            sent = await api_client.post(f"{address}/items", content=content, headers={"content-type": kind})
             assert sent.status_code == 201, sent.text
-            found = (await program.get(f"{address}/items")).json()
+            found = (await api_client.get(f"{address}/items")).json()
             assert found["total"] == 1
             assert found["items"][0]["id"] == "1"
             assert found["items"][0]["text"] == "run"
 
 
-async def test_items_come_as_a_form_too_with_a_template(program):
-    address = await draft(program)
-    sent = await program.post(
+async def test_items_come_as_a_form_too_with_a_template(api_client):
+    address = await draft(api_client)
+    sent = await api_client.post(
         f"{address}/items",
         params={"template": "to {verb}", "replace": "true"},
         files={"file": ("a.csv", "id,verb\n1,run\n2,hum\n")},
     )
     assert sent.json()["imported"] == 2
-    page = (await program.get(f"{address}/items", params={"offset": 1, "limit": 1})).json()
+    page = (await api_client.get(f"{address}/items", params={"offset": 1, "limit": 1})).json()
     assert page == {
         "total": 2,
         "items": [{"number": 1, "id": "2", "text": "to hum", "fields": {"id": "2", "verb": "hum"}}],
     }
 
 
-async def test_images_come_as_a_zip_in_the_same_form(program):
+async def test_images_come_as_a_zip_in_the_same_form(api_client):
     settings = {"name": "Photos", "question": "How sharp?", "content": "image"}
-    address = f"{API}/campaigns/{(await program.post(f'{API}/campaigns', json=settings)).json()['slug']}"
+    address = f"{API}/campaigns/{(await api_client.post(f'{API}/campaigns', json=settings)).json()['slug']}"
     form = {"file": ("photos.csv", table("a.png")), "media": ("photos.zip", zipped({"a.png": png()}))}
-    assert (await program.post(f"{address}/items", files=form)).json()["imported"] == 1
+    assert (await api_client.post(f"{address}/items", files=form)).json()["imported"] == 1
     form["media"] = ("photos.zip", zipped({"a.png": SVG}))
-    again = await program.post(f"{address}/items", files=form, params={"replace": "true"})
+    again = await api_client.post(f"{address}/items", files=form, params={"replace": "true"})
     refused(again, 422, "media_type_unknown")
 
 
-async def test_a_form_without_a_file_is_refused(program):
-    address = await draft(program)
-    refused(await program.post(f"{address}/items", files={"other": ("a.csv", "x")}), 422, "file_missing")
+async def test_a_form_without_a_file_is_refused(api_client):
+    address = await draft(api_client)
+    refused(await api_client.post(f"{address}/items", files={"other": ("a.csv", "x")}), 422, "file_missing")
 
 
-async def test_a_file_with_a_mistake_names_its_line(program):
-    address = await draft(program)
+async def test_a_file_with_a_mistake_names_its_line(api_client):
+    address = await draft(api_client)
     kind = {"content-type": "text/csv"}
-    response = await program.post(f"{address}/items", content="id,verb\n8,a\n8,b\n", headers=kind)
+    response = await api_client.post(f"{address}/items", content="id,verb\n8,a\n8,b\n", headers=kind)
     assert refused(response, 422, "id_twice")["line"] == 3
-    assert (await program.get(f"{address}/items")).json()["total"] == 6
+    assert (await api_client.get(f"{address}/items")).json()["total"] == 6
 
 
-async def test_posteriors_come_in_pages_with_intervals(program):
-    address = await launched(program)
-    hit = await hit_for(program, address)
-    await answer(program, hit)
-    found = (await program.get(f"{address}/posteriors", params={"order": "-score", "limit": 2, "level": 0.5})).json()
+async def test_posteriors_come_in_pages_with_intervals(api_client):
+    address = await launched(api_client)
+    hit = await hit_for(api_client, address)
+    await answer(api_client, hit)
+    found = (await api_client.get(f"{address}/posteriors", params={"order": "-score", "limit": 2, "level": 0.5})).json()
     assert found["total"] == 6
     best, second = found["posteriors"]
     assert best["id"] == hit["items"][2]["id"]
@@ -369,20 +371,22 @@ async def test_posteriors_come_in_pages_with_intervals(program):
     assert best["judgments"] == 1
     assert best["score"] >= second["score"]
     assert 0 < best["low"] < best["high"] < 1
-    wide = (await program.get(f"{address}/posteriors", params={"order": "-score", "limit": 1})).json()["posteriors"][0]
+    wide = (await api_client.get(f"{address}/posteriors", params={"order": "-score", "limit": 1})).json()["posteriors"][
+        0
+    ]
     assert wide["low"] < best["low"] < best["high"] < wide["high"]
 
 
-async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(program):
-    address = await launched(program, update_law="trueskill")
+async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(api_client):
+    address = await launched(api_client, update_law="trueskill")
     exported: list[dict[str, Any]] = []
     for turn in range(3):
         scores = (10 + turn, 50 + turn, 90 + turn)
-        await answer(program, await hit_for(program, address, f"ann {turn}"), f"ann {turn}", scores)
-        lines = (await program.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
+        await answer(api_client, await hit_for(api_client, address, f"ann {turn}"), f"ann {turn}", scores)
+        lines = (await api_client.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
         exported = [json.loads(line) for line in lines]
         for page in ({}, {"order": "-score", "limit": 2, "offset": 1, "level": 0.5}):
-            posteriors = (await program.get(f"{address}/posteriors", params=page)).json()["posteriors"]
+            posteriors = (await api_client.get(f"{address}/posteriors", params=page)).json()["posteriors"]
             by_id = {posterior["id"]: posterior for posterior in posteriors}
             told = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
             for item in exported:
@@ -392,24 +396,26 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(prog
     assert any(item["calibrated_low_95"] is not None for item in exported)
 
 
-async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, program):
-    address = await launched(program)
+async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, api_client):
+    address = await launched(api_client)
     async with app.state.fits.reader_lock, asyncio.timeout(30):
-        polls = [asyncio.create_task(program.get(f"{address}/posteriors")) for _ in range(app.state.settings.pool_size)]
+        polls = [
+            asyncio.create_task(api_client.get(f"{address}/posteriors")) for _ in range(app.state.settings.pool_size)
+        ]
         for _ in polls:
-            assert (await program.get(address)).status_code == 200
+            assert (await api_client.get(address)).status_code == 200
         assert not any(poll.done() for poll in polls)
     for reply in await asyncio.gather(*polls):
         assert reply.json()["total"] == 6
 
 
-async def test_answers_that_wait_for_a_lock_share_connections_however_their_campaign_is_named(app, program):
+async def test_answers_that_wait_for_a_lock_share_connections_however_their_campaign_is_named(app, api_client):
     """By links and by programs, more of each than there are connections; another campaign's have one left."""
-    locked, other = await launched(program), await launched(program, name="Other")
-    hits = [(await hit_for(program, locked, name), name) for name in ("ann", "bob")]
+    locked, other = await launched(api_client), await launched(api_client, name="Other")
+    hits = [(await hit_for(api_client, locked, name), name) for name in ("ann", "bob")]
     engine = app.state.database
-    links = (await program.get(locked)).json()["links"]
-    page = (await program.post(links["link"], follow_redirects=True)).text
+    links = (await api_client.get(locked)).json()["links"]
+    page = (await api_client.post(links["link"], follow_redirects=True)).text
     form = dict(re.findall(r'name="(token|hit)" value="([^"]*)"', page))
     form |= dict.fromkeys(re.findall(r'name="(score-\d+)"', page), "50")
     mine = "SELECT id FROM campaigns WHERE slug = :slug"
@@ -417,53 +423,53 @@ async def test_answers_that_wait_for_a_lock_share_connections_however_their_camp
         lock = text(f"SELECT FROM posteriors WHERE campaign_id = ({mine}) FOR UPDATE")
         await connection.execute(lock, {"slug": locked.rpartition("/")[2]})
         many = range(app.state.settings.pool_size)
-        held = [asyncio.create_task(program.post(links["link"], data=form)) for _ in many]
+        held = [asyncio.create_task(api_client.post(links["link"], data=form)) for _ in many]
         await wait_until(engine, requests_are_waiting_sql(1))
-        held += [asyncio.create_task(answer(program, *hits[k % 2])) for k in many]
+        held += [asyncio.create_task(answer(api_client, *hits[k % 2])) for k in many]
         async with asyncio.timeout(30):
             await wait_until(engine, requests_are_waiting_sql(4))
-            work = await program.post(f"{other}/hits", json={"annotator": "ann"})
+            work = await api_client.post(f"{other}/hits", json={"annotator": "ann"})
             assert work.status_code == 200
         assert not any(one.done() for one in held)
     for reply in await asyncio.gather(*held):
         assert reply.status_code == 200
 
 
-async def test_a_draft_has_no_posteriors(program):
-    address = await draft(program)
-    assert (await program.get(f"{address}/posteriors")).json() == {
+async def test_a_draft_has_no_posteriors(api_client):
+    address = await draft(api_client)
+    assert (await api_client.get(f"{address}/posteriors")).json() == {
         "total": 0,
         "posteriors": [],
         "unit": "score, points",
         "unit_of_means": "score, points",
     }
-    refused(await program.get(f"{address}/verify"), 409, "not_launched")
+    refused(await api_client.get(f"{address}/verify"), 409, "not_launched")
 
 
-async def test_an_impossible_page_is_refused(program, subtests):
+async def test_an_impossible_page_is_refused(api_client, subtests):
     for query in ("limit=0", "limit=10001", "offset=-1", "order=color", "level=1", "offset=9e99"):
         with subtests.test(query=query):
-            address = await launched(program)
-            refused(await program.get(f"{address}/posteriors?{query}"), 422, "invalid")
+            address = await launched(api_client)
+            refused(await api_client.get(f"{address}/posteriors?{query}"), 422, "invalid")
 
 
-async def test_exports_are_downloads(program):
-    address = await launched(program)
-    await answer(program, await hit_for(program, address))
-    lines = (await program.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
+async def test_exports_are_downloads(api_client):
+    address = await launched(api_client)
+    await answer(api_client, await hit_for(api_client, address))
+    lines = (await api_client.get(f"{address}/export/items", params={"format": "jsonl"})).text.splitlines()
     assert [json.loads(line)["id"] for line in lines] == [f"v{k}" for k in range(6)]
-    settings = await program.get(f"{address}/export/settings")
+    settings = await api_client.get(f"{address}/export/settings")
     assert settings.headers["content-type"] == "application/json"
-    easl = await program.get(f"{address}/export/easl")
+    easl = await api_client.get(f"{address}/export/easl")
     assert easl.headers["content-disposition"].startswith('attachment; filename="verbs-easl-20')
-    refused(await program.get(f"{address}/export/secrets"), 404, "export_not_found")
+    refused(await api_client.get(f"{address}/export/secrets"), 404, "export_not_found")
 
 
-async def test_a_token_is_not_given_for_a_wrong_password_and_tries_are_counted(program):
+async def test_a_token_is_not_given_for_a_wrong_password_and_tries_are_counted(api_client):
     for _ in range(FREE_FAILURES_PER_NAME):
-        wrong = await program.post(f"{API}/tokens", json={"name": "admin", "password": "wrong"})
+        wrong = await api_client.post(f"{API}/tokens", json={"name": "admin", "password": "wrong"})
         refused(wrong, 401, "wrong_password")
-    right = await program.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
+    right = await api_client.post(f"{API}/tokens", json={"name": "admin", "password": PASSWORD})
     assert refused(right, 429, "too_many_attempts")["retry_after_seconds"] > 0
 
 
@@ -474,7 +480,7 @@ async def test_a_session_of_a_browser_is_no_token(researcher):
 HALF = '"\\ud800"'  # half of a surrogate pair: JSON can say it, UTF-8 cannot
 
 
-async def test_half_a_character_is_refused_not_a_crash(program, subtests):
+async def test_half_a_character_is_refused_not_a_crash(api_client, subtests):
     for path, body in (
         ("campaigns", f'{{"name": {HALF}, "question": "How often?"}}'),
         ("campaigns/verbs/hits", f'{{"annotator": {HALF}}}'),
@@ -485,30 +491,30 @@ async def test_half_a_character_is_refused_not_a_crash(program, subtests):
         ("tokens", f'{{"name": "admin", "password": "{PASSWORD}", "token_name": {HALF}}}'),
     ):
         with subtests.test(path=path, body=body):
-            await hit_for(program, await launched(program))
+            await hit_for(api_client, await launched(api_client))
             kind = {"content-type": "application/json"}
-            refused(await program.post(f"{API}/{path}", content=body, headers=kind), 422, "invalid")
+            refused(await api_client.post(f"{API}/{path}", content=body, headers=kind), 422, "invalid")
 
 
-async def test_settings_that_would_stop_a_campaign_are_refused(program, subtests):
+async def test_settings_that_would_stop_a_campaign_are_refused(api_client, subtests):
     unreadable: list[dict[str, Any]] = [{"update_law": []}, {"update_law": {}}]
     for setting in (*unreadable, {"gamma": 1e200}, {"gamma": 1e-200}, {"epsilon": 1e300}):
         with subtests.test(setting=setting):
-            refused(await program.post(f"{API}/campaigns", json=SETTINGS | setting), 422, "invalid")
-            refused(await program.patch(await draft(program), json=setting), 422, "invalid")
+            refused(await api_client.post(f"{API}/campaigns", json=SETTINGS | setting), 422, "invalid")
+            refused(await api_client.patch(await draft(api_client), json=setting), 422, "invalid")
 
 
-async def test_a_nul_character_is_refused_not_a_crash(program):
-    refused(await program.post(f"{API}/campaigns", json=SETTINGS | {"name": "a\u0000b"}), 422, "nul_byte")
+async def test_a_nul_character_is_refused_not_a_crash(api_client):
+    refused(await api_client.post(f"{API}/campaigns", json=SETTINGS | {"name": "a\u0000b"}), 422, "nul_byte")
 
 
-async def test_a_body_that_is_too_large_is_refused(program):
-    response = await program.post(f"{API}/campaigns", json=SETTINGS | {"instructions": "x" * 1_100_000})
+async def test_a_body_that_is_too_large_is_refused(api_client):
+    response = await api_client.post(f"{API}/campaigns", json=SETTINGS | {"instructions": "x" * 1_100_000})
     refused(response, 413, "too_large")
 
 
-async def test_every_refusal_in_the_description_has_the_shape_of_our_refusals(program):
-    api = (await program.get(f"{API}/openapi.json")).json()
+async def test_every_refusal_in_the_description_has_the_shape_of_our_refusals(api_client):
+    api = (await api_client.get(f"{API}/openapi.json")).json()
     assert all(path.startswith(f"{API}/") for path in api["paths"])
     for path, calls in api["paths"].items():
         for method, call in calls.items():
@@ -520,9 +526,9 @@ async def test_every_refusal_in_the_description_has_the_shape_of_our_refusals(pr
     assert "HTTPValidationError" not in api["components"]["schemas"]
 
 
-async def test_the_reference_shows_every_call_and_setting(program, researcher):
+async def test_the_reference_shows_every_call_and_setting(api_client, researcher):
     page = (await researcher.get("/admin/api")).text
-    api = (await program.get(f"{API}/openapi.json")).json()
+    api = (await api_client.get(f"{API}/openapi.json")).json()
     for calls in api["paths"].values():
         for call in calls.values():
             assert f'id="{call["operationId"]}"' in page
@@ -530,31 +536,31 @@ async def test_the_reference_shows_every_call_and_setting(program, researcher):
         assert f"<code>{name}</code>" in page
 
 
-async def test_only_a_number_is_a_score(program, subtests):
+async def test_only_a_number_is_a_score(api_client, subtests):
     for score in ("50", "1_0", "٣", True, None):
         with subtests.test(score=score):
-            hit = await hit_for(program, await launched(program))
-            refused(await answer(program, hit, scores=(1, 2, score)), 422, "invalid")
+            hit = await hit_for(api_client, await launched(api_client))
+            refused(await answer(api_client, hit, scores=(1, 2, score)), 422, "invalid")
 
 
-async def test_an_archived_campaign_is_listed_apart(program):
-    address = await draft(program)
-    archived = await program.post(f"{address}/transitions", json={"action": "archive"})
+async def test_an_archived_campaign_is_listed_apart(api_client):
+    address = await draft(api_client)
+    archived = await api_client.post(f"{address}/transitions", json={"action": "archive"})
     assert archived.json()["archived_at"] is not None
-    assert (await program.get(f"{API}/campaigns")).json() == {"campaigns": []}
-    (one,) = (await program.get(f"{API}/campaigns", params={"archived": True})).json()["campaigns"]
+    assert (await api_client.get(f"{API}/campaigns")).json() == {"campaigns": []}
+    (one,) = (await api_client.get(f"{API}/campaigns", params={"archived": True})).json()["campaigns"]
     assert one["status"] == "draft"
-    await program.post(f"{address}/transitions", json={"action": "restore"})
-    (one,) = (await program.get(f"{API}/campaigns")).json()["campaigns"]
+    await api_client.post(f"{address}/transitions", json={"action": "restore"})
+    (one,) = (await api_client.get(f"{API}/campaigns")).json()["campaigns"]
     assert one["archived_at"] is None
-    await program.post(f"{address}/transitions", json={"action": "launch"})
-    refused(await program.post(f"{address}/transitions", json={"action": "archive"}), 409, "wrong_status")
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
+    refused(await api_client.post(f"{address}/transitions", json={"action": "archive"}), 409, "wrong_status")
 
 
-async def test_a_campaign_is_copied_without_its_answers(program):
-    address = await launched(program)
-    await answer(program, await hit_for(program, address))
-    reply = await program.post(f"{address}/copies")
+async def test_a_campaign_is_copied_without_its_answers(api_client):
+    address = await launched(api_client)
+    await answer(api_client, await hit_for(api_client, address))
+    reply = await api_client.post(f"{address}/copies")
     assert reply.status_code == 201
     copy = reply.json()
     assert (copy["status"], copy["items"], copy["judgments_taken"]) == ("draft", 6, 0)

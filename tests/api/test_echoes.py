@@ -27,12 +27,12 @@ def told_in_short(reply, part="long"):
     return True
 
 
-async def test_addresses_that_lead_nowhere(program, researcher):
-    address = await launched(program)
+async def test_addresses_that_lead_nowhere(api_client, researcher):
+    address = await launched(api_client)
     slug = address.rpartition("/")[2]
-    assert told_in_short(await program.get(f"{API}/campaigns/{LONG}"))
+    assert told_in_short(await api_client.get(f"{API}/campaigns/{LONG}"))
     for part in ("/export/{}", "/analysis/scores/{}", "/analysis/tables/{}"):
-        assert told_in_short(await program.get(address + part.format(LONG)))
+        assert told_in_short(await api_client.get(address + part.format(LONG)))
     pages = f"/admin/campaigns/{slug}"
     asks = {"accept": "application/json"}
     for part in ("/export/{}", "/analysis/{}", "/analysis/figures/{}.svg"):
@@ -54,23 +54,27 @@ async def test_addresses_that_lead_nowhere(program, researcher):
         ),
     ],
 )
-async def test_files_of_items(program, content, query):
-    address = await draft(program)
-    reply = await program.post(f"{address}/items", params=query, content=content, headers={"content-type": "text/csv"})
+async def test_files_of_items(api_client, content, query):
+    address = await draft(api_client)
+    reply = await api_client.post(
+        f"{address}/items", params=query, content=content, headers={"content-type": "text/csv"}
+    )
     assert told_in_short(reply, "00" if "alpha" in content else "long")
 
 
-async def test_a_file_of_many_columns_names_some_of_them(program):
+async def test_a_file_of_many_columns_names_some_of_them(api_client):
     columns = ",".join(f"column {k}" for k in range(400))
     content = f"id,{columns}\n"
     kind = {"content-type": "text/csv"}
-    reply = await program.post(f"{await draft(program)}/items", params={"shown": "x"}, content=content, headers=kind)
+    reply = await api_client.post(
+        f"{await draft(api_client)}/items", params={"shown": "x"}, content=content, headers=kind
+    )
     assert len(reply.content) < LARGEST_REFUSAL
     assert "id, column 0, column 1" in reply.text
     assert "and 381 more" in reply.text
 
 
-async def test_files_of_results(program, subtests):
+async def test_files_of_results(api_client, subtests):
     for header, row in (
         (f"Input.id1,Answer.range1,Answer.na1 {LONG}", "v0,5,5"),
         ("Input.id1,Answer.range1", f"v0,{LONG}"),
@@ -89,15 +93,15 @@ async def test_files_of_results(program, subtests):
         ("seq,hit,annotator,item,score,label", f"1,h,a,v0,5,{LONG}"),
     ):
         with subtests.test(header=header, row=row):
-            address, kind = await launched(program), {"content-type": "text/csv"}
-            reply = await program.post(f"{address}/responses", content=f"{header}\n{row}\n", headers=kind)
+            address, kind = await launched(api_client), {"content-type": "text/csv"}
+            reply = await api_client.post(f"{address}/responses", content=f"{header}\n{row}\n", headers=kind)
             assert told_in_short(reply, "99" if "999" in row else "long")
 
 
-async def test_fields_of_json(program):
+async def test_fields_of_json(api_client):
     sent = {LONG: 1, "name": "n"}
-    assert told_in_short(await program.post(f"{API}/campaigns", json=sent))
+    assert told_in_short(await api_client.post(f"{API}/campaigns", json=sent))
     many = {f"item {k}": "x" for k in range(10_000)}
     body = json.dumps({"annotator": "a", "scores": many})
-    reply = await program.post(f"{API}/hits/1/response", content=body, headers={"content-type": "application/json"})
+    reply = await api_client.post(f"{API}/hits/1/response", content=body, headers={"content-type": "application/json"})
     assert len(reply.content) < 100_000

@@ -54,12 +54,12 @@ async def test_a_download_is_named_by_campaign_kind_and_date_in_utc(researcher, 
     assert await name_of(researcher, f"/admin/campaigns/{campaign.slug}/{address}") == name
 
 
-async def test_programs_get_files_of_the_same_names(program, engine):
+async def test_programs_get_files_of_the_same_names(api_client, engine):
     campaign = await create_launched_campaign(engine)
     address = f"/api/v1/campaigns/{campaign.slug}"
-    assert await name_of(program, f"{address}/export/items?spreadsheet=true") == "verbs-items-excel-2026-01-05.csv"
-    assert await name_of(program, f"{address}/export/items?format=jsonl") == "verbs-items-2026-01-05.jsonl"
-    assert await name_of(program, f"{address}/file") == "verbs-campaign-2026-01-05.yaml"
+    assert await name_of(api_client, f"{address}/export/items?spreadsheet=true") == "verbs-items-excel-2026-01-05.csv"
+    assert await name_of(api_client, f"{address}/export/items?format=jsonl") == "verbs-items-2026-01-05.jsonl"
+    assert await name_of(api_client, f"{address}/file") == "verbs-campaign-2026-01-05.yaml"
 
 
 async def test_the_criterion_of_a_file_is_in_its_name(researcher, engine):

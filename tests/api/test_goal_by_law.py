@@ -58,11 +58,11 @@ async def answered(engine, law: str, **more: Any) -> Any:
 
 @pytest.mark.parametrize(("law", "said"), [("easl", ""), ("easl-aware", " Measured by the scores of EASL-aware.")])
 async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its_law_knows_them(
-    engine, program, researcher, law, said
+    engine, api_client, researcher, law, said
 ):
     campaign, knows = await answered(engine, law), law == "easl-aware"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    goal = (await program.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
+    goal = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
     await scan_goal(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
     assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")

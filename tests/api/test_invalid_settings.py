@@ -10,8 +10,8 @@ from tests.api.conftest import API
 SETTINGS = {"name": "Verbs", "question": "How often?"}
 
 
-async def problems_of(program, **settings):
-    reply = await program.post(f"{API}/campaigns", json=SETTINGS | settings)
+async def problems_of(api_client, **settings):
+    reply = await api_client.post(f"{API}/campaigns", json=SETTINGS | settings)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid"), reply.text
     return {problem["field"]: problem["message"] for problem in reply.json()["error"]["details"]["fields"]}
 
@@ -24,31 +24,31 @@ SAID = {
 
 
 @pytest.mark.parametrize("field", SAID)
-async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine, researcher, program, field):
+async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine, researcher, api_client, field):
     wrong, said = SAID[field]
     campaign = await create_running_campaign(engine)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data={field: wrong})
     assert said in unescape(refused.text)
     sent = {field: [wrong] if field == "alert_emails" else wrong}
-    reply = await program.patch(f"{API}/campaigns/{campaign.slug}", json=sent)
+    reply = await api_client.patch(f"{API}/campaigns/{campaign.slug}", json=sent)
     (problem,) = reply.json()["error"]["details"]["fields"]
     assert problem["field"].startswith(field)
     assert said in problem["message"]
     assert "pattern" not in problem["message"]
 
 
-async def test_a_field_within_a_setting_is_named_by_its_path(program, subtests):
+async def test_a_field_within_a_setting_is_named_by_its_path(api_client, subtests):
     for settings, field in (
         ({"design": "magnitude", "design_settings": {"reference_value": "nan"}}, "design_settings.reference_value"),
         ({"criteria": [{"name": "a", "question": "A?"}, {"name": "a", "question": "B?"}]}, "criteria.1.name"),
     ):
         with subtests.test(field=field):
-            found = await problems_of(program, **settings)
+            found = await problems_of(api_client, **settings)
             assert [*found] == [field]
             assert "Value error" not in found[field]
             assert found[field]
 
 
-async def test_a_body_that_is_no_object_is_what_is_wrong(program):
-    reply = await program.post(f"{API}/campaigns", json=[1])
+async def test_a_body_that_is_no_object_is_what_is_wrong(api_client):
+    reply = await api_client.post(f"{API}/campaigns", json=[1])
     assert [one["field"] for one in reply.json()["error"]["details"]["fields"]] == ["body"]

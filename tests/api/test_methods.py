@@ -37,13 +37,13 @@ PAGE = "/admin/campaigns/outputs"
 
 
 @pytest.fixture
-async def answered_campaign(program) -> str:
+async def answered_campaign(api_client) -> str:
     """Outputs of three systems, all scored by three annotators: every method has something to estimate."""
-    assert (await program.post(f"{API}/campaigns", json=SETTINGS)).status_code == 201
+    assert (await api_client.post(f"{API}/campaigns", json=SETTINGS)).status_code == 201
     address = f"{API}/campaigns/outputs"
-    assert (await program.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code < 300
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
-    sent = await program.post(f"{address}/responses", content=RESULTS, headers=CSV)
+    assert (await api_client.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code < 300
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    sent = await api_client.post(f"{address}/responses", content=RESULTS, headers=CSV)
     assert sent.status_code < 300, sent.text
     return address
 
@@ -66,10 +66,12 @@ async def file(client, address: str) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(reply.text))]
 
 
-async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(answered_campaign, program, researcher):
-    exported = (await file(program, f"{answered_campaign}/export/scores"))[0]
+async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(
+    answered_campaign, api_client, researcher
+):
+    exported = (await file(api_client, f"{answered_campaign}/export/scores"))[0]
     for name, method in OFFERED.scores.items():
-        found = await got(program, f"{answered_campaign}/analysis/scores/{name}")
+        found = await got(api_client, f"{answered_campaign}/analysis/scores/{name}")
         assert [row["id"] for row in found["rows"]] == [f"v{k}" for k in range(6)]
         assert found["rows"][5]["score"] > found["rows"][0]["score"]
         html = await page(researcher, "/analysis/scores", one=name, other="mean" if name != "mean" else "elo")
@@ -79,12 +81,12 @@ async def test_every_method_has_scores_on_the_page_in_the_api_and_in_the_export(
         assert {f"{name}_low", f"{name}_high"} <= set(exported)
 
 
-async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(answered_campaign, program, researcher):
+async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(answered_campaign, api_client, researcher):
     of_items = {name: table for name, table in OFFERED.tables.items() if not table.needs_systems}
     for section, tables in tables_by_section(of_items).items():
         html = await page(researcher, f"/analysis/{section.name}")
         for name, method in tables.items():
-            found = await got(program, f"{answered_campaign}/analysis/tables/{name}")
+            found = await got(api_client, f"{answered_campaign}/analysis/tables/{name}")
             assert [column["name"] for column in found["columns"]] == [*found["rows"][0]]
             part = html.partition(f'id="{name}-table"')[2].partition('<div class="table-part"')[0]
             assert method.explanation in part
@@ -95,12 +97,12 @@ async def test_every_table_has_rows_on_the_page_in_the_api_and_as_a_file(answere
             assert ('class="drawing' in part) == (method.draw_picture is not None)
 
 
-async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(answered_campaign, program, researcher):
+async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(answered_campaign, api_client, researcher):
     html = await page(researcher, "/export")
     for one in OFFERED.exports:
         assert one.contents in html
         assert f"{PAGE}/export/{one.name}.xl.csv" in html
-        assert await file(program, f"{answered_campaign}/export/{one.name}")
+        assert await file(api_client, f"{answered_campaign}/export/{one.name}")
 
 
 def test_every_method_table_and_file_is_explained_to_researchers(subtests):
@@ -139,20 +141,22 @@ async def test_a_new_method_and_a_new_table_are_on_the_analysis_page(answered_ca
 
 
 @pytest.mark.usefixtures("toys")
-async def test_a_new_method_and_a_new_table_are_in_the_api(answered_campaign, program):
-    offer = await got(program, f"{answered_campaign}/analysis")
+async def test_a_new_method_and_a_new_table_are_in_the_api(answered_campaign, api_client):
+    offer = await got(api_client, f"{answered_campaign}/analysis")
     assert (offer["scores"][-1]["name"], offer["tables"][-1]["section"]) == ("last_score", "toys")
-    scores = await got(program, f"{answered_campaign}/analysis/scores/last_score")
+    scores = await got(api_client, f"{answered_campaign}/analysis/scores/last_score")
     assert [row["score"] for row in scores["rows"]] == SCORED[-1]
-    table = await got(program, f"{answered_campaign}/analysis/tables/hits")
+    table = await got(api_client, f"{answered_campaign}/analysis/tables/hits")
     assert [row["top"] for row in table["rows"]] == [90, 70, 100]
 
 
 @pytest.mark.usefixtures("toys")
-async def test_a_new_method_and_a_new_table_are_in_the_exports(answered_campaign, program, researcher):
-    assert [float(row["last_score"]) for row in await file(program, f"{answered_campaign}/export/scores")] == SCORED[-1]
+async def test_a_new_method_and_a_new_table_are_in_the_exports(answered_campaign, api_client, researcher):
+    assert [float(row["last_score"]) for row in await file(api_client, f"{answered_campaign}/export/scores")] == SCORED[
+        -1
+    ]
     assert [row["top"] for row in await file(researcher, f"{PAGE}/export/hits.csv")] == ["90.0", "70.0", "100.0"]
-    assert [row["seq"] for row in await file(program, f"{answered_campaign}/export/times")] == ["1", "2", "3"]
+    assert [row["seq"] for row in await file(api_client, f"{answered_campaign}/export/times")] == ["1", "2", "3"]
     assert "Every HIT with its highest score." in await page(researcher, "/export")
 
 

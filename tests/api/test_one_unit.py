@@ -44,8 +44,8 @@ async def row_on_the_page(researcher, campaign, number):
     return dict(zip(*told, strict=True))
 
 
-async def rows_of(program, campaign, what, format_="csv"):
-    reply = await program.get(f"{API}/campaigns/{campaign.slug}/export/{what}", params={"format": format_})
+async def rows_of(api_client, campaign, what, format_="csv"):
+    reply = await api_client.get(f"{API}/campaigns/{campaign.slug}/export/{what}", params={"format": format_})
     assert reply.status_code == 200, reply.text
     if format_ == "jsonl":
         return {row["id"]: row for row in map(json.loads, reply.text.splitlines())}
@@ -54,14 +54,14 @@ async def rows_of(program, campaign, what, format_="csv"):
 
 @pytest.mark.parametrize("law", SLIDERS)
 async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_programs(
-    engine, researcher, program, law
+    engine, researcher, api_client, law
 ):
     campaign = await create_answered_campaign(engine, update_law=law)
     name = "mode" if law != "trueskill" else "mean"
     row = await row_on_the_page(researcher, campaign, 4)
-    item = (await rows_of(program, campaign, "items"))["v4"]
-    line = (await rows_of(program, campaign, "items", "jsonl"))["v4"]
-    scores = (await rows_of(program, campaign, "scores"))["v4"]
+    item = (await rows_of(api_client, campaign, "items"))["v4"]
+    line = (await rows_of(api_client, campaign, "items", "jsonl"))["v4"]
+    scores = (await rows_of(api_client, campaign, "scores"))["v4"]
     score = float(item[name])
     assert 30 < score < 100
     assert row["Score"] == f"{score:.1f}"
@@ -74,7 +74,7 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
     )
     assert float(scores["mean"]) == pytest.approx(float(item["mean_score"]))
 
-    posteriors = (await program.get(f"{API}/campaigns/{campaign.slug}/posteriors")).json()
+    posteriors = (await api_client.get(f"{API}/campaigns/{campaign.slug}/posteriors")).json()
     posterior = next(one for one in posteriors["posteriors"] if one["id"] == "v4")
     assert "points" in posteriors["unit_of_means"]
     shown = posterior["as_shown"]
@@ -83,7 +83,7 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
     ]
     assert posterior["score"] * 100 == pytest.approx(score)
 
-    methods = (await program.get(f"{API}/campaigns/{campaign.slug}/analysis/scores/{law}")).json()
+    methods = (await api_client.get(f"{API}/campaigns/{campaign.slug}/analysis/scores/{law}")).json()
     found = next(one for one in methods["rows"] if one["id"] == "v4")
     assert found["score"] == pytest.approx(score)
     assert methods["method"]["unit"] == ("points, 0 to 100" if law in ("easl", "easl-aware") else posteriors["unit"])
@@ -93,25 +93,25 @@ async def test_a_score_is_the_same_number_of_points_on_pages_in_files_and_for_pr
     assert f'<td class="figure score">{score:.1f}</td>' in analysis
 
 
-async def test_the_program_that_reads_the_easl_file_finds_its_own_unit(engine, program):
+async def test_the_program_that_reads_the_easl_file_finds_its_own_unit(engine, api_client):
     campaign = await create_answered_campaign(engine)
-    item = (await rows_of(program, campaign, "items"))["v4"]
-    model = (await rows_of(program, campaign, "easl"))["v4"]
+    item = (await rows_of(api_client, campaign, "items"))["v4"]
+    model = (await rows_of(api_client, campaign, "easl"))["v4"]
     assert 100 * float(model["mode"]) == pytest.approx(float(item["mode"]))
     assert (model["alpha"], model["beta"]) == (item["alpha"], item["beta"])
     assert float(item["standard_deviation"]) == pytest.approx(100 * float(model["var"]) ** 0.5)
 
 
-async def test_shares_are_per_cent_in_files_as_on_pages_and_columns_say_so(engine, researcher, program):
+async def test_shares_are_per_cent_in_files_as_on_pages_and_columns_say_so(engine, researcher, api_client):
     ranked = await create_answered_campaign(engine, design="ranking")
-    item = (await rows_of(program, ranked, "items"))["v1"]
+    item = (await rows_of(api_client, ranked, "items"))["v1"]
     assert float(item["mean_percent_beaten"]) > 50
     assert float(item["calibrated_low_95"]) <= float(item["mean_percent_beaten"])
-    wins = (await program.get(f"{API}/campaigns/{ranked.slug}/analysis/scores/expected_wins")).json()
+    wins = (await api_client.get(f"{API}/campaigns/{ranked.slug}/analysis/scores/expected_wins")).json()
     assert wins["method"]["unit"] == "chance of beating another item, %"
     assert max(row["score"] for row in wins["rows"]) > 50
     labelled = await create_answered_campaign(engine, design="categories", design_settings={"labels": ["a", "b"]})
     row = await row_on_the_page(researcher, labelled, 1)
-    item = (await rows_of(program, labelled, "items"))["v1"]
+    item = (await rows_of(api_client, labelled, "items"))["v1"]
     assert row["Share"] == f"{float(item['label_percent']):.1f}"
     assert row["Posterior"] == f"{float(item['low_95']):.0f} to {float(item['high_95']):.0f}"

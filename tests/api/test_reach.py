@@ -50,25 +50,25 @@ def values_for(asked: dict[str, Any], places: list[float]) -> list[float]:
 
 
 @pytest.fixture
-async def answered(program, design) -> str:
+async def answered(api_client, design) -> str:
     """Eight annotators, twelve items."""
     chosen = {"design": design.name, "design_settings": NEEDED.get(design.name, {})}
     new = {"name": "Reach", "question": "How good?", "judgments_per_item": 8} | chosen
-    made = await program.post(f"{API}/campaigns", json=new)
+    made = await api_client.post(f"{API}/campaigns", json=new)
     assert made.status_code == 201, made.text
     address = f"{API}/campaigns/{made.json()['slug']}"
-    assert (await program.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code == 201
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    assert (await api_client.post(f"{address}/items", content=ITEMS, headers=CSV)).status_code == 201
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
     rng = np.random.default_rng(1)
     for turn in range(30):
         name = f"ann {turn % 8}"
-        hit = (await program.post(f"{address}/hits", json={"annotator": name})).json()["hit"]
+        hit = (await api_client.post(f"{address}/hits", json={"annotator": name})).json()["hit"]
         if hit is None:  # they have seen all, or all is done
             continue
         assert hit["values"] == made.json()["values"]
         places = [float(np.clip(int(item["id"][1:]) / 11 + rng.normal(0, 0.15), 0, 1)) for item in hit["items"]]
         sent = {"annotator": name, "values": values_for(hit["values"], places)}
-        reply = await program.post(f"{API}/hits/{hit['id']}/response", json=sent)
+        reply = await api_client.post(f"{API}/hits/{hit['id']}/response", json=sent)
         assert reply.status_code == 200, reply.text
     return address
 
@@ -85,11 +85,11 @@ async def run(database_url, *arguments: str):
 
 
 async def test_all_offer_the_same_which_is_there_and_everything_else_is_refused(
-    answered, program, researcher, database_url
+    answered, api_client, researcher, database_url
 ):
-    offer = await got(program, f"{answered}/analysis")
+    offer = await got(api_client, f"{answered}/analysis")
     await page_command_and_exports_offer_it_too(offer, answered, researcher, database_url)
-    await what_is_offered_is_there_and_everything_else_is_refused(offer, answered, program, database_url)
+    await what_is_offered_is_there_and_everything_else_is_refused(offer, answered, api_client, database_url)
 
 
 async def page_command_and_exports_offer_it_too(offer, answered, researcher, database_url) -> None:
@@ -121,15 +121,15 @@ async def page_command_and_exports_offer_it_too(offer, answered, researcher, dat
     assert [name for name in files if name in needing] == [*(["scores"] if scores else []), *offered]
 
 
-async def what_is_offered_is_there_and_everything_else_is_refused(offer, answered, program, database_url) -> None:
+async def what_is_offered_is_there_and_everything_else_is_refused(offer, answered, api_client, database_url) -> None:
     slug = answered.rpartition("/")[2]
     scores, tables = ([one["name"] for one in offer[part]] for part in ("scores", "tables"))
     for name in scores:
-        found = await got(program, f"{answered}/analysis/scores/{name}")
+        found = await got(api_client, f"{answered}/analysis/scores/{name}")
         assert len(found["rows"]) == 12
         assert [note["code"] for note in found["note_facts"]].count("read_as") <= 1
     for name in tables:
-        reply = await program.get(f"{answered}/analysis/tables/{name}")
+        reply = await api_client.get(f"{answered}/analysis/tables/{name}")
         assert reply.status_code == 200 or reply.json()["error"]["code"] != "method_reads_other_answers"
         assert reply.status_code == 200 or name not in NEEDS_NOTHING
     of_others = [
@@ -145,24 +145,26 @@ async def what_is_offered_is_there_and_everything_else_is_refused(offer, answere
         *(f"{answered}/analysis/tables/{name}" for name in TABLE_METHODS.keys() - {*tables} - can),
     ]
     for address in refused:
-        reply = await program.get(address)
+        reply = await api_client.get(address)
         assert (reply.status_code, reply.json()["error"]["code"]) == (409, "method_reads_other_answers"), address
     if scores:
-        text = (await program.get(f"{answered}/export/scores")).text
+        text = (await api_client.get(f"{answered}/export/scores")).text
         columns = next(csv.reader(io.StringIO(text)))
         assert [name for name in columns if name in SCORE_METHODS] == scores
     if "labels" in tables:
-        await labels_are_those_of_the_design(program, answered, offer)
+        await labels_are_those_of_the_design(api_client, answered, offer)
     else:
         assert (await run(database_url, "export", slug, "labels")).exit_code != 0
-        assert (await program.get(f"{answered}/export/labels")).json()["error"]["code"] == "method_reads_other_answers"
+        assert (await api_client.get(f"{answered}/export/labels")).json()["error"][
+            "code"
+        ] == "method_reads_other_answers"
 
 
-async def labels_are_those_of_the_design(program, address: str, offer: dict[str, Any]) -> None:
-    classes = (await got(program, address))["values"]["classes"]
-    names = [row["label"] for row in (await got(program, f"{address}/analysis/tables/labels"))["rows"]]
+async def labels_are_those_of_the_design(api_client, address: str, offer: dict[str, Any]) -> None:
+    classes = (await got(api_client, address))["values"]["classes"]
+    names = [row["label"] for row in (await got(api_client, f"{address}/analysis/tables/labels"))["rows"]]
     assert names == (classes or ["0 to 50", "50 to 100"])
-    rows = [*csv.DictReader(io.StringIO((await program.get(f"{address}/export/labels")).text))]
+    rows = [*csv.DictReader(io.StringIO((await api_client.get(f"{address}/export/labels")).text))]
     assert {row["label"] for row in rows} <= {*names}
     assert ("score" in rows[0]) == (not classes)
     assert offer["answers"] in ("points", "ratio", "classes", "ordered_classes")

@@ -9,9 +9,9 @@ REASONS = ["broken", "rude"]
 ASKING = {"comment_on": "both", "flag_on": "both", "flag_reasons": REASONS}
 
 
-async def test_a_program_says_what_its_annotators_say(program):
-    address = await launched(program, **ASKING)
-    hit = await hit_for(program, address)
+async def test_a_program_says_what_its_annotators_say(api_client):
+    address = await launched(api_client, **ASKING)
+    hit = await hit_for(api_client, address)
     assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("both", "both", REASONS)
     a, b, _ = [item["id"] for item in hit["items"]]
     said: dict[str, Any] = {
@@ -20,17 +20,17 @@ async def test_a_program_says_what_its_annotators_say(program):
         "comments": {a: "Half a sentence."},
         "flags": {b: "rude"},
     }
-    receipt = (await answer(program, hit, **said)).json()
-    assert (await program.get(f"{address}/verify")).json()["clean"]
-    found = (await program.get(f"{address}/remarks")).json()
+    receipt = (await answer(api_client, hit, **said)).json()
+    assert (await api_client.get(f"{address}/verify")).json()["clean"]
+    found = (await api_client.get(f"{address}/remarks")).json()
     told = {(one["item"], one["flag"], one["comment"]) for one in found["remarks"]}
     assert told == {(a, None, "Half a sentence."), (b, "rude", None), (None, "broken", "All alike.")}
-    (last,) = (await program.get(f"{address}/remarks", params={"size": 1, "page": 3})).json()["remarks"]
+    (last,) = (await api_client.get(f"{address}/remarks", params={"size": 1, "page": 3})).json()["remarks"]
     assert (last["number"], last["hit"], last["annotator"], last["counts"]) == (receipt["seq"], hit["id"], "A1", True)
-    assert len((await program.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 2
+    assert len((await api_client.get(f"{address}/remarks", params={"kind": "flags"})).json()["remarks"]) == 2
 
 
-async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, subtests):
+async def test_what_is_not_asked_for_is_refused_and_stores_nothing(api_client, subtests):
     for settings, said, code in (
         ({"comment_on": "items"}, {"comment": "a"}, "remark_not_offered"),
         ({"comment_on": "HIT"}, {"comments": {"first": "a"}}, "remark_not_offered"),
@@ -42,13 +42,13 @@ async def test_what_is_not_asked_for_is_refused_and_stores_nothing(program, subt
         ({}, {"comment": "a\x00b"}, "invalid"),
     ):
         with subtests.test(settings=settings, said=said, code=code):
-            address = await launched(program, **ASKING | settings)
-            hit = await hit_for(program, address)
+            address = await launched(api_client, **ASKING | settings)
+            hit = await hit_for(api_client, address)
             asked = json.loads(json.dumps(said).replace('"first"', json.dumps(hit["items"][0]["id"])))
-            refused(await answer(program, hit, **asked), 422, code)
-            assert (await program.get(address)).json()["judgments_taken"] == 0
+            refused(await answer(api_client, hit, **asked), 422, code)
+            assert (await api_client.get(address)).json()["judgments_taken"] == 0
 
 
-async def test_a_campaign_that_asks_for_nothing_says_so(program):
-    hit = await hit_for(program, await launched(program))
+async def test_a_campaign_that_asks_for_nothing_says_so(api_client):
+    hit = await hit_for(api_client, await launched(api_client))
     assert (hit["comment_on"], hit["flag_on"], hit["flag_reasons"]) == ("none", "none", None)

@@ -7,24 +7,24 @@ CSV = "system,segment,output,source\nape,s,one,eins\nbee,s,one,eins\ncat,s,two,e
 SETTINGS = {"name": "S", "question": "How good?", "items_per_hit": 3, "judgments_per_item": 4}
 
 
-async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(program):
-    made = await program.post(f"{API}/campaigns", json=SETTINGS)
+async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(api_client):
+    made = await api_client.post(f"{API}/campaigns", json=SETTINGS)
     address = f"{API}/campaigns/{made.json()['slug']}"
     kind = {"content-type": "text/csv"}
-    assert (await program.post(f"{address}/items", content=CSV, headers=kind)).json()["imported"] == 3
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
-    hit = await hit_for(program, address)
+    assert (await api_client.post(f"{address}/items", content=CSV, headers=kind)).json()["imported"] == 3
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    hit = await hit_for(api_client, address)
     assert (hit["source"], hit["reference"]) == ("eins", None)
     assert sorted(item["text"] for item in hit["items"]) == ["one", "two"]
-    refused(await answer(program, hit, scores=(10, 50, 90)), 422, "scores_unknown")
+    refused(await answer(api_client, hit, scores=(10, 50, 90)), 422, "scores_unknown")
     given = {item["id"]: 70 if item["text"] == "one" else 20 for item in hit["items"]}
-    assert (await answer(program, hit, scores=given)).status_code == 200
-    posteriors = (await program.get(f"{address}/posteriors")).json()
+    assert (await answer(api_client, hit, scores=given)).status_code == 200
+    posteriors = (await api_client.get(f"{address}/posteriors")).json()
     assert {one["id"]: round(100 * one["mean_score"]) for one in posteriors["posteriors"]} == {
         "ape": 70,
         "bee": 70,
         "cat": 20,
     }
-    joined = await program.post(f"{address}/items", content="system,segment,output\ndoe,s,three\n", headers=kind)
+    joined = await api_client.post(f"{address}/items", content="system,segment,output\ndoe,s,three\n", headers=kind)
     assert joined.json()["imported"] == 1
-    assert (await program.get(f"{address}")).json()["items"] == 4
+    assert (await api_client.get(f"{address}")).json()["items"] == 4

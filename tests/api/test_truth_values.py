@@ -53,17 +53,17 @@ def test_no_number_that_a_program_sends_is_a_truth_value():
                 assert not taken, f"{model.__name__}.{name} takes {taken}"
 
 
-async def test_a_version_that_is_no_number_is_refused_with_its_field(program):
-    address = await launched(program, consent="We keep your answers.")
+async def test_a_version_that_is_no_number_is_refused_with_its_field(api_client):
+    address = await launched(api_client, consent="We keep your answers.")
     sent = {"annotator": "ann", "version": True, "agreed": True}
-    details = refused(await program.post(f"{address}/consents", json=sent), 422, "invalid")
+    details = refused(await api_client.post(f"{address}/consents", json=sent), 422, "invalid")
     assert [problem["field"] for problem in details["fields"]] == ["version"]
-    assert (await program.post(f"{address}/consents", json=sent | {"version": 1})).is_success
+    assert (await api_client.post(f"{address}/consents", json=sent | {"version": 1})).is_success
 
 
-async def test_a_setting_that_is_no_number_is_refused_in_a_campaign_file(program):
+async def test_a_setting_that_is_no_number_is_refused_in_a_campaign_file(api_client):
     content = "name: Words\nquestion: How?\njudgments_per_item: true\n"
     headers = {"content-type": "application/yaml"}
-    reply = await program.post(f"{API}/campaigns/files", content=content, headers=headers)
+    reply = await api_client.post(f"{API}/campaigns/files", content=content, headers=headers)
     (mistake,) = refused(reply, 422, "campaign_file_invalid")["mistakes"]
     assert (mistake["line"], mistake["field"]) == (3, "judgments_per_item")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from app.campaigns import form
 from app.cli.commands import easel
-from tests.api.conftest import API, program  # noqa: F401  (a fixture)
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
 VALID = {"name": "Verbs", "question": "How often?"}
 EXPECTING_NOTHING = "set,item,expected\n1,walk,\n1,wait,\n1,weep,\n1,wonder,\n1,wake,\n"
@@ -33,7 +33,7 @@ def form_value(value: Any) -> str:
 
 
 @pytest.fixture
-def doors(researcher, program, database_url, monkeypatch, tmp_path):  # noqa: F811
+def doors(researcher, api_client, database_url, monkeypatch, tmp_path):  # noqa: F811
     """Create a campaign by each door and return what it says: its refusal, as plain text with the field in it."""
     monkeypatch.setenv("DATABASE_URL", database_url)
 
@@ -44,7 +44,7 @@ def doors(researcher, program, database_url, monkeypatch, tmp_path):  # noqa: F8
         return unescape(page.text)
 
     async def by_api(settings: dict[str, Any]) -> str:
-        reply = await program.post(f"{API}/campaigns", json=settings)
+        reply = await api_client.post(f"{API}/campaigns", json=settings)
         assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid")
         return "\n".join(f"{one['field']}: {one['message']}" for one in reply.json()["error"]["details"]["fields"])
 

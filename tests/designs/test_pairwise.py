@@ -30,7 +30,7 @@ from tests.annotation.hits.campaigns import (
     lease_hit,
     submit_scores,
 )
-from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.unsaved import unsaved
 
 ITEMS = [7, 3]
@@ -128,32 +128,32 @@ def hidden(html, name):
     return html.partition(f'name="{name}" value="')[2].partition('"')[0]
 
 
-async def test_programs_answer_with_places_and_exports_have_them(app, program):  # noqa: F811  (the fixture)
+async def test_programs_answer_with_places_and_exports_have_them(app, api_client):  # noqa: F811  (the fixture)
     address = "/api/v1/campaigns"
     new = {"name": "Verbs", "question": "Which?", "judgments_per_item": 9, "design": "pairwise"}
-    made = (await program.post(address, json=new)).json()
+    made = (await api_client.post(address, json=new)).json()
     assert made["settings"]["design_settings"] == {"ties_allowed": True, "submit_on_choice": False}
     assert (made["settings"]["items_per_hit"], made["settings"]["update_law"]) == (2, "trueskill")
     address = f"{address}/{made['slug']}"
-    await program.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,run\nb,abide\n")})
-    await program.post(f"{address}/transitions", json={"action": "launch"})
+    await api_client.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,run\nb,abide\n")})
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
     for places in ({"a": 1, "b": 2}, {"a": 1, "b": 1}, {"a": 2, "b": 1}):
-        hit = (await program.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
+        hit = (await api_client.post(f"{address}/hits", json={"annotator": "ann"})).json()["hit"]
         response = f"/api/v1/hits/{hit['id']}/response"
-        wrong = await program.post(response, json={"annotator": "ann", "values": {"a": 1, "b": 3}})
+        wrong = await api_client.post(response, json={"annotator": "ann", "values": {"a": 1, "b": 3}})
         assert wrong.json()["error"]["code"] == "score_out_of_range"
         assert "a whole number from 1 to 2" in wrong.json()["error"]["message"]
-        assert (await program.post(response, json={"annotator": "ann", "values": places})).status_code == 200
-    exported = (await program.get(f"{address}/export/responses?format=csv")).text
+        assert (await api_client.post(response, json={"annotator": "ann", "values": places})).status_code == 200
+    exported = (await api_client.get(f"{address}/export/responses?format=csv")).text
     rows = list(csv.DictReader(io.StringIO(exported)))
     told = [
         [row[name] for row in sorted(rows, key=lambda row: (int(row["seq"]), row["item"]))]
         for name in ("score", "rank")
     ]
     assert told == [["1.0", "2.0", "1.0", "1.0", "2.0", "1.0"], ["1", "2", "1", "1", "2", "1"]]
-    wins = (await program.get(f"{address}/analysis/scores/expected_wins")).json()["rows"]
+    wins = (await api_client.get(f"{address}/analysis/scores/expected_wins")).json()["rows"]
     assert {row["id"]: row["score"] for row in wins} == {"a": 50.0, "b": 50.0}  # half a win for a tie
-    assert (await program.get(f"{address}/verify")).json()["clean"] is True
+    assert (await api_client.get(f"{address}/verify")).json()["clean"] is True
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -25,7 +25,7 @@ from tests.annotation.hits.campaigns import (
     lease_hit,
     submit_scores,
 )
-from tests.api.conftest import program  # noqa: F401  (a fixture)
+from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.conftest import http_client
 
 SENSES: dict[str, Any] = {
@@ -119,54 +119,54 @@ async def test_a_form_is_stored_once_or_refused_with_a_reason(app):
     assert await fetch_rows(engine, "SELECT values FROM responses") == [([2.0],)]
 
 
-async def test_programs_label_and_read_what_came_of_it(app, program):  # noqa: F811  (the fixture)
+async def test_programs_label_and_read_what_came_of_it(app, api_client):  # noqa: F811  (the fixture)
     new = {"name": "Senses", "question": "Which sense?", "judgments_per_item": 3, **SENSES}
-    slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
+    slug = (await api_client.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"
-    await program.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,one\nb,two\n")})
-    assert (await program.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
+    await api_client.post(f"{address}/items", files={"file": ("items.csv", b"id,text\na,one\nb,two\n")})
+    assert (await api_client.post(f"{address}/transitions", json={"action": "launch"})).status_code == 200
     asked = []
     for who in ("ann", "bob", "cy"):
-        hit = (await program.post(f"{address}/hits", json={"annotator": who})).json()["hit"]
+        hit = (await api_client.post(f"{address}/hits", json={"annotator": who})).json()["hit"]
         asked.append(hit["items"][0]["id"])
         answer = f"/api/v1/hits/{hit['id']}/response"
-        wrong = await program.post(answer, json={"annotator": who, "values": [4]})
+        wrong = await api_client.post(answer, json={"annotator": who, "values": [4]})
         assert wrong.json()["error"]["message"] == (
             "The label of item 1 must be one of the 4 labels, numbered from 0. What you entered is kept."
         )
-        assert (await program.post(answer, json={"annotator": who, "values": [1]})).status_code == 200
-    told = {item["id"]: item for item in (await program.get(f"{address}/posteriors")).json()["posteriors"]}
+        assert (await api_client.post(answer, json={"annotator": who, "values": [1]})).status_code == 200
+    told = {item["id"]: item for item in (await api_client.get(f"{address}/posteriors")).json()["posteriors"]}
     twice = max(told, key=asked.count)
     assert (told[twice]["label"], told[twice]["state"]) == ("shore", [0.25, 2.25, 0.25, 0.25])
     assert told[twice]["score"] == 0.75
     assert (told[twice]["mean_score"], told[twice]["calibrated_low_95"]) == (None, None)
-    items = (await program.get(f"{address}/export/items")).text
+    items = (await api_client.get(f"{address}/export/items")).text
     assert items.splitlines()[0] == (
         "id,shown,text,class_1,class_2,class_3,class_4,label,label_percent,standard_deviation,low_95,high_95,judgments"
     )
-    rows = [*csv.DictReader(io.StringIO((await program.get(f"{address}/export/responses")).text))]
+    rows = [*csv.DictReader(io.StringIO((await api_client.get(f"{address}/export/responses")).text))]
     assert {(row["score"], row["label"], row["rank"]) for row in rows} == {("1.0", "shore", "")}
-    assert (await program.get(f"{address}/verify")).json()["clean"] is True
+    assert (await api_client.get(f"{address}/verify")).json()["clean"] is True
 
 
-async def test_an_item_without_a_label_or_with_as_many_of_two_has_no_likeliest_one(engine, program):  # noqa: F811
+async def test_an_item_without_a_label_or_with_as_many_of_two_has_no_likeliest_one(engine, api_client):  # noqa: F811
     campaign = await create_running_campaign(engine, items=2, judgments_per_item=5, **SENSES)
     for who, label in (("a", 0.0), ("b", 3.0)):
         me = await create_annotator(engine, campaign, who)
         await execute_sql(engine, "UPDATE posteriors SET variance = 9 WHERE subject = 0")
         await submit_scores(engine, me, await lease_hit(engine, me), scores=[label])
-    found = (await program.get(f"/api/v1/campaigns/{campaign.slug}/posteriors")).json()["posteriors"]
+    found = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/posteriors")).json()["posteriors"]
     assert [item["label"] for item in found] == [None, None]
     assert [item["judgments"] for item in found] == [2, 0]
 
 
-async def test_items_can_come_with_counts_for_each_label(program):  # noqa: F811
+async def test_items_can_come_with_counts_for_each_label(api_client):  # noqa: F811
     new = {"name": "Senses", "question": "Which sense?", **SENSES}
-    slug = (await program.post("/api/v1/campaigns", json=new)).json()["slug"]
+    slug = (await api_client.post("/api/v1/campaigns", json=new)).json()["slug"]
     address = f"/api/v1/campaigns/{slug}"
     items = b"id,text,class_1,class_2,class_3,class_4\na,one,3,1,1,1\nb,two,1,1,1,5\n"
     files = {"file": ("items.csv", items)}
-    assert (await program.post(f"{address}/items?priors=true", files=files)).status_code == 201
-    await program.post(f"{address}/transitions", json={"action": "launch"})
-    told = (await program.get(f"{address}/posteriors")).json()["posteriors"]
+    assert (await api_client.post(f"{address}/items?priors=true", files=files)).status_code == 201
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
+    told = (await api_client.get(f"{address}/posteriors")).json()["posteriors"]
     assert [item["state"] for item in told] == [[3, 1, 1, 1], [1, 1, 1, 5]]

@@ -15,7 +15,7 @@ from tests.annotation.hits.campaigns import (
     form_fields,
 )
 from tests.annotation.onboarding.visits import send_form
-from tests.api.conftest import API, program  # noqa: F401  (a fixture)
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import VERBS, create_draft, import_items
 
 ADMIN = "/admin/campaigns/{slug}/people"
@@ -159,11 +159,11 @@ async def test_no_export_has_names_or_links(client, researcher, engine, campaign
         assert link.partition("person=")[2] not in text
 
 
-async def test_programs_make_links_too(program, engine, campaign):  # noqa: F811
+async def test_programs_make_links_too(api_client, engine, campaign):  # noqa: F811
     await execute_sql(engine, "UPDATE campaigns SET status = 'draft'")
     address = f"{API}/campaigns/{campaign.slug}/people"
-    assert (await program.post(address, json={"names": ["Ann", "Bea"]})).json() == {"added": 2}
-    told = (await program.get(address)).json()
+    assert (await api_client.post(address, json={"names": ["Ann", "Bea"]})).json() == {"added": 2}
+    told = (await api_client.get(address)).json()
     assert (told["total"], told["used"]) == (2, 0)
     assert [one["name"] for one in told["people"]] == ["Ann", "Bea"]
     assert told["people"][0]["link"].startswith("http://easel.test/personal/")
