@@ -16,9 +16,11 @@ CampaignStatus: TypeAlias = Literal["draft", "running", "paused", "finished"]
 
 
 # Columns that hold settings together. A setting that SQL reads has a column of its own instead.
-GENERAL, CROWD, VISIT, QUALITY, GOAL = (
-    {"section": f"{name}_settings"} for name in ("general", "crowd", "visit", "quality", "goal")
-)
+GENERAL = {"section": "general_settings"}
+CROWD = {"section": "crowd_settings"}
+VISIT = {"section": "visit_settings"}
+QUALITY = {"section": "quality_settings"}
+GOAL = {"section": "goal_settings"}
 
 
 class ValuesByColumn(Protocol):
