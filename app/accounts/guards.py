@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.exceptions import HTTPException
 
 from app.accounts.access import Access, require_need
-from app.accounts.login import LoginSession, find_session, postpone_idle_end
+from app.accounts.login import LoginSession, load_login_session, postpone_idle_end
 from app.accounts.roles import NEED_BY_ROUTE
 from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_token
-from app.accounts.shared_links import find_session_by_shared_link
-from app.accounts.tokens import admit_token
+from app.accounts.shared_links import build_session_for_shared_link
+from app.accounts.tokens import load_and_note_token_use
 from app.accounts.users import normalize_typed_name
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import campaign_not_found
@@ -73,7 +73,7 @@ async def require_researcher_without_csrf(request: Request, database: Database, 
 async def admit_researcher(request: Request, database: Database, now: Now) -> LoginSession:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await find_request_session(connection, request, now)
+        session = await load_session_of_request(connection, request, now)
         # A request that a script sends by itself does not show that someone works.
         if session is not None and session.user_id and not is_script_request(request):
             await postpone_idle_end(
@@ -86,14 +86,14 @@ async def admit_researcher(request: Request, database: Database, now: Now) -> Lo
     return session
 
 
-async def find_request_session(connection: AsyncConnection, request: Request, now: datetime) -> LoginSession | None:
+async def load_session_of_request(connection: AsyncConnection, request: Request, now: datetime) -> LoginSession | None:
     """Return the session by the login, or by a read-only link if the login cannot see the campaign."""
     slug = slug_in_address(request)
-    session = await find_session(connection, session_cookie_value(request), now=now, slug=slug)
+    session = await load_login_session(connection, session_cookie_value(request), now=now, slug=slug)
     if slug is None or (session is not None and session.access.can_see_campaign):
         return session
     return (
-        await find_session_by_shared_link(connection, request.cookies.get(link_cookie_name(request), ""), slug)
+        await build_session_for_shared_link(connection, request.cookies.get(link_cookie_name(request), ""), slug)
         or session
     )
 
@@ -107,7 +107,7 @@ async def is_still_admitted(request: Request, database: Database, now: Now) -> b
     """Return whether a researcher who watches a page may go on. While the database is unreachable, everyone may."""
     with suppress(*DATABASE_ERRORS):
         async with database.connect() as connection:
-            session = await find_request_session(connection, request, now)
+            session = await load_session_of_request(connection, request, now)
         if session is None:
             return False
         try:
@@ -166,10 +166,10 @@ async def require_csrf(request: Request) -> None:
         )
 
 
-def find_known_browser(request: Request, name: str) -> str | None:
+def known_browser_id(request: Request, name: str) -> str | None:
     """Return this browser's mark if someone has logged in here under this name before."""
     known_browsers: KnownBrowsers = request.app.state.known_browsers
-    return known_browsers.read_mark(
+    return known_browsers.browser_id_of_mark(
         request.cookies.get(known_browser_cookie_name(request), ""), normalize_typed_name(name)
     )
 
@@ -257,6 +257,8 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """Admit a program as `require_program` does, on an open connection."""
-    token_use = await admit_token(connection, token, client_network(request), slug=slug_in_address(request), now=now)
+    token_use = await load_and_note_token_use(
+        connection, token, client_network(request), slug=slug_in_address(request), now=now
+    )
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id))
     require_access(request, token_use.access)

@@ -9,14 +9,14 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.openid import IdentityClaims
-from app.accounts.users import find_user, insert_user, load_login_name, load_user
+from app.accounts.users import fetch_user_by_name, insert_user, load_login_name, load_user
 from app.database.account_tables import identities, users
 from app.database.audit_log import Actor, log_change
 from app.errors import Conflict, Forbidden
 from app.text.email_address import is_email_address
 
 
-async def user_for_identity(
+async def find_or_create_user_for_identity(
     connection: AsyncConnection, claims: IdentityClaims, *, domains: Collection[str], role: str, now: datetime
 ) -> Row[Any]:
     """Return the researcher of a provider's identity.
@@ -31,19 +31,23 @@ async def user_for_identity(
         Invalid: `user_name_invalid`.
 
     """
-    if (user := await find_identity_user(connection, claims)) is not None:
+    if (user := await fetch_identity_user(connection, claims)) is not None:
         return user
     if claims.email is None or not is_email_address(claims.email):
         raise not_invited_error()
-    user = await find_user(connection, claims.email)
+    user = await fetch_user_by_name(connection, claims.email)
     if user is None and claims.email.rpartition("@")[2] in domains:
         user = await insert_user(connection, claims.email, now=now, role=role, is_self_registered=True)
-    if user is None or user.password_hash is not None or not await store_identity(connection, claims, user.id, now=now):
+    if (
+        user is None
+        or user.password_hash is not None
+        or not await try_connect_identity(connection, claims, user.id, now=now)
+    ):
         raise not_invited_error()
     return user
 
 
-async def find_identity_user(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
+async def fetch_identity_user(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
     """Return the researcher whose account is connected with this identity."""
     is_this_identity = identities.c.issuer == claims.issuer, identities.c.subject == claims.subject
     statement = select(users).join(identities, identities.c.user_id == users.c.id).where(*is_this_identity)
@@ -55,17 +59,19 @@ async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, 
 
     Raises `Conflict` (`identity_taken`).
     """
-    user = await find_identity_user(connection, claims)
+    user = await fetch_identity_user(connection, claims)
     if user is not None and user.id == user_id:
         return
-    if user is not None or not await store_identity(connection, claims, user_id, now=now):
+    if user is not None or not await try_connect_identity(connection, claims, user_id, now=now):
         raise Conflict(
             "This login belongs to another account here, or yours is connected to another login. Nothing was changed.",
             code="identity_taken",
         )
 
 
-async def store_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> bool:
+async def try_connect_identity(
+    connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime
+) -> bool:
     """Connect the identity with the account and return whether that was possible: for each provider an account has one
     identity, and an identity one account.
     """

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, granted_needs, stronger_role
 from app.accounts.secrets import new_secret, secret_digest
-from app.accounts.users import insert_user, validate_server_role
+from app.accounts.users import checked_server_role, insert_user
 from app.database.account_tables import users
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.database.sharing_tables import campaign_members, invitations
@@ -27,7 +27,7 @@ async def create_invitation(
     connection: AsyncConnection,
     campaign: Campaign | None,
     role: str,
-    words: str,
+    note: str,
     *,
     inviter_id: int | None,
     now: datetime,
@@ -38,7 +38,7 @@ async def create_invitation(
         connection: The connection, in a transaction.
         campaign: The campaign's row; None for the whole server.
         role: The role to give.
-        words: Note about the invited person.
+        note: Note about the invited person.
         inviter_id: Id of the researcher who invites; None on the command line.
         now: The present time.
 
@@ -49,19 +49,19 @@ async def create_invitation(
         Invalid: `role_unknown`, `note_invalid`.
 
     """
-    valid_role = validate_server_role(role) if campaign is None else members.validate_member_role(role)
-    words = validate_note(words)
+    valid_role = checked_server_role(role) if campaign is None else members.checked_member_role(role)
+    note = strip_and_check_note(note)
     await connection.execute(delete(invitations).where(invitations.c.expires_at <= now))
     token = new_secret()
     values = {
         "token_hash": secret_digest(token),
         "campaign_id": campaign and campaign.id,
         "role": valid_role,
-        "words": words,
+        "words": note,
     }
     ends = {"invited_by": inviter_id, "created_at": now, "expires_at": now + timedelta(days=INVITATION_DAYS)}
     await connection.execute(insert(invitations).values(values | ends))
-    await log_change(connection, "invitation.made", campaign, about=words, after={"role": valid_role})
+    await log_change(connection, "invitation.made", campaign, about=note, after={"role": valid_role})
     return token
 
 
@@ -70,12 +70,12 @@ def invitation_path(token: str) -> str:
     return f"/invitation?token={token}"
 
 
-def validate_note(words: str) -> str:
+def strip_and_check_note(note: str) -> str:
     """Return the note without surrounding blanks. Raises `Invalid` (`note_invalid`)."""
-    words = words.strip()
-    if len(words) > MAX_NOTE_CHARACTERS or not words.isprintable():
+    note = note.strip()
+    if len(note) > MAX_NOTE_CHARACTERS or not note.isprintable():
         raise Invalid(f"A note must be one line of at most {MAX_NOTE_CHARACTERS} characters.", code="note_invalid")
-    return words
+    return note
 
 
 async def list_open_invitations(
@@ -153,7 +153,7 @@ async def accept_invitation(connection: AsyncConnection, token: str, user: Row[A
         role = stronger_role(user.role, invitation.role)
         await connection.execute(update(users).where(users.c.id == user.id).values(role=role))
     else:
-        await members.raise_member_role(connection, invitation.campaign_id, user, invitation.role, now=now)
+        await members.add_member_or_strengthen_role(connection, invitation.campaign_id, user, invitation.role, now=now)
     await log_invitation_accepted(connection, invitation, user)
     return invitation
 
@@ -171,14 +171,14 @@ async def accept_invitation_as_new_user(
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     await connection.execute(update(users).where(users.c.id == user.id).values(password_hash=password_hash))
     if invitation.campaign_id is not None:
-        await members.raise_member_role(connection, invitation.campaign_id, user, invitation.role, now=now)
+        await members.add_member_or_strengthen_role(connection, invitation.campaign_id, user, invitation.role, now=now)
     await log_invitation_accepted(connection, invitation, user)
     return invitation, user
 
 
 async def log_invitation_accepted(connection: AsyncConnection, invitation: Row[Any], user: Row[Any]) -> None:
     """Write a line of the log: who accepted whose invitation, and what it was for."""
-    campaign = await members.find_campaign_by_id(connection, invitation.campaign_id)
+    campaign = await members.fetch_campaign_or_none(connection, invitation.campaign_id)
     facts = {"role": invitation.role, "for": invitation.words}
     actor = Actor(user.name, "page", user.id)
     await log_change(

@@ -12,8 +12,8 @@ from app.accounts.access import SHARING_CAMPAIGN_ID, Access
 from app.accounts.secrets import csrf_token_of_session, mask_token, new_secret, secret_digest
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
+    fetch_user_by_name,
     find_or_create_first_user,
-    find_user,
     load_login_name,
     normalize_typed_name,
 )
@@ -79,7 +79,7 @@ async def authenticate(
         name: The login name as typed.
         password: The password.
         address: The client's network address.
-        browser: Mark of a known browser, see `throttle.record_login_attempt`.
+        browser: Mark of a known browser, see `throttle.record_login_attempt_or_refuse`.
         now: The present time.
 
     Raises:
@@ -90,8 +90,8 @@ async def authenticate(
     # One character more than the longest name, so that a longer one matches none.
     name = normalize_typed_name(name)[: MAX_LOGIN_NAME_CHARACTERS + 1]
     async with database.begin() as connection:
-        await throttle.record_login_attempt(connection, name, address, browser, now=now)
-        user = await find_user(connection, name)
+        await throttle.record_login_attempt_or_refuse(connection, name, address, browser, now=now)
+        user = await fetch_user_by_name(connection, name)
     if not await passwords.is_password_correct(user.password_hash if user else None, password) or user is None:
         # An unknown name is not logged: it may be a password typed into the wrong field.
         logged_name = user.name if user else "an unknown name"
@@ -143,13 +143,13 @@ async def postpone_idle_end(
     await connection.execute(statement)
 
 
-async def end_session(connection: AsyncConnection, session: str) -> None:
-    await connection.execute(delete(logins).where(logins.c.token_hash == secret_digest(session)))
+async def end_session(connection: AsyncConnection, session_secret: str) -> None:
+    await connection.execute(delete(logins).where(logins.c.token_hash == secret_digest(session_secret)))
     await log_change(connection, "login.out")
 
 
-async def find_session(
-    connection: AsyncConnection, session: str, *, now: datetime, slug: str | None = None
+async def load_login_session(
+    connection: AsyncConnection, session_secret: str, *, now: datetime, slug: str | None = None
 ) -> LoginSession | None:
     """Return the session with this secret, None if it is unknown or has ended. `slug` is the campaign's in the URL."""
     member_columns = campaign_members.c
@@ -161,7 +161,7 @@ async def find_session(
             campaign_members,
             (member_columns.campaign_id == SHARING_CAMPAIGN_ID) & (member_columns.user_id == users.c.id),
         )
-        .where(logins.c.token_hash == secret_digest(session), logins.c.expires_at > now, logins.c.idle_at > now)
+        .where(logins.c.token_hash == secret_digest(session_secret), logins.c.expires_at > now, logins.c.idle_at > now)
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
@@ -173,7 +173,12 @@ async def find_session(
     must_confirm = has_password and not came_by_link
     access = Access(row.id, row.role, row.member)
     return LoginSession(
-        access, row.name, has_password, must_confirm, csrf_token_of_session(session), secret_digest(session)
+        access,
+        row.name,
+        has_password,
+        must_confirm,
+        csrf_token_of_session(session_secret),
+        secret_digest(session_secret),
     )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, OWNER, stronger_role
-from app.accounts.users import find_user, normalize_typed_name
+from app.accounts.users import fetch_user_by_name, normalize_typed_name
 from app.database.account_tables import users
 from app.database.audit_log import log_change
 from app.database.sharing_tables import campaign_members
@@ -45,7 +45,7 @@ async def list_members(connection: AsyncConnection, campaign_id: int) -> Sequenc
     ).all()
 
 
-def validate_member_role(role: str) -> str:
+def checked_member_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in NEEDS_BY_CAMPAIGN_ROLE:
         raise Invalid(
@@ -60,8 +60,8 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
 
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
     """
-    valid_role = validate_member_role(role)
-    user = await find_user(connection, normalize_typed_name(name))
+    valid_role = checked_member_role(role)
+    user = await fetch_user_by_name(connection, normalize_typed_name(name))
     if user is None:
         raise NotFound(
             f"There is no researcher “{shorten_echo(name.strip())}” on this server. Nothing was changed.",
@@ -91,18 +91,18 @@ async def insert_member_if_new(
     return True
 
 
-async def raise_member_role(
+async def add_member_or_strengthen_role(
     connection: AsyncConnection, campaign_id: int, user: Row[Any], role: str, *, now: datetime
 ) -> None:
     """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
-    campaign = await find_campaign_by_id(connection, campaign_id)
+    campaign = await fetch_campaign_or_none(connection, campaign_id)
     if campaign is not None and not await insert_member_if_new(connection, campaign, user, role, now=now, invited=True):
         before = await lock_member(connection, campaign, user.id)
         if stronger_role(before.role, role) != before.role:
             await set_member_role(connection, campaign, user.id, role)
 
 
-async def find_campaign_by_id(connection: AsyncConnection, campaign_id: int | None) -> Campaign | None:
+async def fetch_campaign_or_none(connection: AsyncConnection, campaign_id: int | None) -> Campaign | None:
     rows = await connection.execute(select(campaigns).where(campaigns.c.id == campaign_id))
     columns = rows.mappings().one_or_none()
     return None if columns is None else Campaign.from_columns(columns)
@@ -113,7 +113,7 @@ async def set_member_role(connection: AsyncConnection, campaign: Campaign, user_
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
-    if validate_member_role(role) != OWNER:
+    if checked_member_role(role) != OWNER:
         await require_another_campaign_owner(connection, campaign, user_id)
     before = await lock_member(connection, campaign, user_id)
     await connection.execute(

@@ -101,7 +101,7 @@ class IdentityClaims(BaseModel):
 
 
 @cache
-def trusted_authorities() -> ssl.SSLContext:
+def ssl_context_of_trusted_authorities() -> ssl.SSLContext:
     """Return the trusted certificates, read once since that takes tens of milliseconds."""
     return httpx.create_ssl_context()
 
@@ -144,7 +144,7 @@ class Provider:
         address = (await self.load_addresses()).authorization_endpoint
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
-    async def exchange_code(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
+    async def exchange_code_for_identity(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
         """Return the identity of the person who came back with this code. Raises `BadGateway` (`provider_unreachable`)
         and `Unauthenticated` (`provider_refused`).
         """
@@ -163,9 +163,9 @@ class Provider:
             data=form if sends_secret_in_header else form | secret,
             auth=httpx.BasicAuth(self.client_id, self.client_secret) if sends_secret_in_header else None,
         )
-        return self.verify_claims(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
+        return self.to_verified_identity(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
 
-    def verify_claims(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
+    def to_verified_identity(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
         """Return the identity in claims with a valid signature. Raises `Unauthenticated` (`provider_refused`)."""
         registry = jwt.JWTClaimsRegistry(
             leeway=CLOCK_LEEWAY_SECONDS,
@@ -234,7 +234,7 @@ class Provider:
                 asyncio.timeout(PROVIDER_TIMEOUT_SECONDS),
                 httpx.AsyncClient(
                     transport=self.transport,
-                    verify=trusted_authorities(),
+                    verify=ssl_context_of_trusted_authorities(),
                     timeout=PROVIDER_TIMEOUT_SECONDS,
                     follow_redirects=False,
                 ) as client,

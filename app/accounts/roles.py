@@ -205,14 +205,14 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
 NEED_BY_ROUTE = {address: need for need, addresses in ROUTES_BY_NEED.items() for address in addresses}
 
 
-def granted_needs(role: str, member: str | None = None) -> set[str]:
+def granted_needs(role: str, member_role: str | None = None) -> set[str]:
     """Return the needs that a role for the server grants, with a role in the campaign if the researcher has one. An
     unknown role grants nothing.
     """
     needs = (
         NEEDS_BY_SERVER_ROLE.get(role, set())
         | NEEDS_BY_CAMPAIGN_ROLE.get(role, set())
-        | NEEDS_BY_CAMPAIGN_ROLE.get(member or "", set())
+        | NEEDS_BY_CAMPAIGN_ROLE.get(member_role or "", set())
     )
     return needs if CREATE_CAMPAIGN in needs else needs - {COPY_CAMPAIGN}
 

@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
-from app.accounts.invitations import validate_note
+from app.accounts.invitations import strip_and_check_note
 from app.accounts.login import LoginSession
 from app.accounts.roles import VIEWER
 from app.accounts.secrets import csrf_token_of_session, new_secret, secret_digest
@@ -22,19 +22,19 @@ LINK_VISITOR_NAME = "read-only link"  # shown instead of a login name
 
 
 async def create_shared_link(
-    connection: AsyncConnection, campaign: Campaign, words: str, *, maker_name: str, now: datetime
+    connection: AsyncConnection, campaign: Campaign, note: str, *, maker_name: str, now: datetime
 ) -> str:
     """Create a link and return its secret; only the digest is stored. Raises `Invalid` (`note_invalid`)."""
-    words, secret = validate_note(words), new_secret()
+    note, secret = strip_and_check_note(note), new_secret()
     values = {
         "campaign_id": campaign.id,
         "token_hash": secret_digest(secret),
-        "words": words,
+        "words": note,
         "made_by": maker_name,
         "made_at": now,
     }
     await connection.execute(insert(campaign_links).values(values))
-    await log_change(connection, "link.made", campaign, about=words)
+    await log_change(connection, "link.made", campaign, about=note)
     return secret
 
 
@@ -55,7 +55,7 @@ async def delete_shared_link(connection: AsyncConnection, campaign: Campaign, nu
     await log_change(connection, "link.withdrawn", campaign, about=row.words)
 
 
-async def find_slug_by_shared_link(connection: AsyncConnection, secret: str) -> str | None:
+async def slug_of_shared_link(connection: AsyncConnection, secret: str) -> str | None:
     """Return the slug of the link's campaign; None if the link does not work any more."""
     statement = select(campaigns.c.slug).join(campaign_links, campaign_links.c.campaign_id == campaigns.c.id)
     result = await connection.execute(statement.where(campaign_links.c.token_hash == secret_digest(secret)))
@@ -63,9 +63,9 @@ async def find_slug_by_shared_link(connection: AsyncConnection, secret: str) -> 
     return slug
 
 
-async def find_session_by_shared_link(connection: AsyncConnection, secret: str, slug: str) -> LoginSession | None:
+async def build_session_for_shared_link(connection: AsyncConnection, secret: str, slug: str) -> LoginSession | None:
     """Return the session of a visitor with a link; it is valid for this campaign only."""
-    if not secret or await find_slug_by_shared_link(connection, secret) != slug:
+    if not secret or await slug_of_shared_link(connection, secret) != slug:
         return None
     access = Access(0, "", VIEWER)
     return LoginSession(

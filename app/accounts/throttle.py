@@ -30,7 +30,7 @@ def delay_after_failures(failures: int, free_failures: int) -> timedelta:
     return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
 
 
-async def record_login_attempt(
+async def record_login_attempt_or_refuse(
     connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime
 ) -> None:
     """Store an attempt. The caller commits before it checks the password.

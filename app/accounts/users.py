@@ -27,7 +27,7 @@ def normalize_typed_name(raw: str) -> str:
     return name.lower() if name.isascii() else name
 
 
-def validate_login_name(raw: str) -> str:
+def to_stored_login_name(raw: str) -> str:
     """Return a login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
     name = normalize_typed_name(raw)
     if not LOGIN_NAME_PATTERN.fullmatch(name):
@@ -44,7 +44,7 @@ def validate_login_name(raw: str) -> str:
     return name
 
 
-async def find_user(connection: AsyncConnection, name: str) -> Row[Any] | None:
+async def fetch_user_by_name(connection: AsyncConnection, name: str) -> Row[Any] | None:
     """Return the researcher with this stored login name."""
     return (await connection.execute(select(users).where(users.c.name == name))).one_or_none()
 
@@ -61,7 +61,7 @@ async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
     return (await connection.execute(select(users).order_by(users.c.name))).all()
 
 
-def validate_server_role(role: str) -> str:
+def checked_server_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in ROLES:
         raise Invalid(f"A role must be one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
@@ -75,10 +75,10 @@ async def insert_user(
 
     Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
     """
-    name = validate_login_name(raw_name)
+    name = to_stored_login_name(raw_name)
     statement = (
         upsert(users)
-        .values(name=name, created_at=now, role=validate_server_role(role))
+        .values(name=name, created_at=now, role=checked_server_role(role))
         .on_conflict_do_nothing()
         .returning(users)
     )
@@ -112,7 +112,7 @@ async def set_server_role(connection: AsyncConnection, user_id: int, role: str) 
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
     """
-    if validate_server_role(role) != OWNER:
+    if checked_server_role(role) != OWNER:
         await require_another_server_owner(connection, user_id)
     before = await load_user(connection, user_id)
     await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
@@ -132,7 +132,7 @@ async def require_another_server_owner(connection: AsyncConnection, user_id: int
         )
 
 
-async def store_password(
+async def store_password_and_end_other_sessions(
     connection: AsyncConnection,
     user_id: int,
     password_hash: str,

@@ -10,7 +10,7 @@ from app.analysis.load_answers import has_item_with_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, list_table_exports, tables_by_section
 from app.analysis.result_types import Answers, Options, ResultTable, Scores
-from app.annotation.onboarding.entry_questions import questions_with_choices
+from app.annotation.onboarding.entry_questions import parse_questions_with_choices
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
@@ -101,7 +101,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_criteria}
         )
-    if not questions_with_choices(criterion.campaign.questions):
+    if not parse_questions_with_choices(criterion.campaign.questions):
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_groups}
         )

@@ -18,7 +18,7 @@ from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
 from app.goals.estimates import GoalEstimates, GoalEvidence
-from app.goals.progress import counted_items
+from app.goals.progress import numbers_of_goal_items
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
@@ -119,6 +119,6 @@ async def load_goal_item_scores(connection: AsyncConnection, campaign: Campaign)
     columns = await fetch_arrays_on_driver(
         driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
     )
-    items = counted_items(campaign, columns["in_pool"] > 0)
+    items = numbers_of_goal_items(campaign, columns["in_pool"] > 0)
     score: Array = columns["score"]
     return items, score[items]

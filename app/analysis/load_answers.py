@@ -10,7 +10,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers, AnyArray
-from app.annotation.onboarding.entry_questions import questions_with_choices
+from app.annotation.onboarding.entry_questions import parse_questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
@@ -101,7 +101,7 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
     profile_by_pseudonym = {annotators[number].pseudonym: given for number, given in profile_answers.items()}
     answers_by_question = {
         question.name: [profile_by_pseudonym.get(pseudonym, {}).get(question.name) for pseudonym in answers.annotators]
-        for question in questions_with_choices(criterion.campaign.questions)
+        for question in parse_questions_with_choices(criterion.campaign.questions)
     }
     return replace(
         answers,

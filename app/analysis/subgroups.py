@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers
-from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, questions_with_choices
+from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, parse_questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -88,7 +88,7 @@ async def load_group_choices(connection: AsyncConnection, criterion: Criterion[C
         return []
     profile_answers = (await load_entry_answers(connection, criterion.campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
-    for name in [question.name for question in questions_with_choices(criterion.campaign.questions)]:
+    for name in [question.name for question in parse_questions_with_choices(criterion.campaign.questions)]:
         answer_counts = count_group_members({name: [given.get(name) for given in profile_answers]})
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)

@@ -12,7 +12,7 @@ from app.database.bulk import NumberColumn
 from app.database.campaign import item_count_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
-from app.goals.settings import all_items_best_reason
+from app.goals.settings import meaningless_goal_reason
 from app.inference.ground.arrays import distinct_rows
 from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
@@ -61,7 +61,7 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Campa
 
 def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:
     """Raise `Conflict` (`all_are_best`) if the goal is to settle the best items and would count all items as best."""
-    if reason := all_items_best_reason(campaign, item_total):
+    if reason := meaningless_goal_reason(campaign, item_total):
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 

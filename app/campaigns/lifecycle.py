@@ -252,7 +252,7 @@ async def edit_settings(
     row = Campaign.from_columns((await connection.execute(statement.returning(campaigns))).mappings().one())
     if row.status != "draft" and row.goal != old_settings.goal:
         refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)
-    await visit_version.renew_changed_consent(connection, old_settings, row)
+    await visit_version.create_visit_version_if_consent_changed(connection, old_settings, row)
     old_values, new_values = (
         hide_private_settings(facts) for facts in changed_facts(old_settings.model_dump(), new_settings.model_dump())
     )

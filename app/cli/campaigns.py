@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.registry import link_base, platform_links, public_link
+from app.annotation.platforms.registry import link_base_and_key, links_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import experiment_arms, hints, lifecycle, summaries
 from app.campaigns.launch import describe_own_priors
@@ -191,7 +191,7 @@ def show(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
-    addresses = platform_links(*link_base(given_or_likely_server_url(), row.link_key, row.experiment_key))
+    addresses = links_by_platform(*link_base_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of_campaign(row).model_dump()
     if as_json:
         print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})

@@ -18,7 +18,7 @@ from app.exports.registry import open_export as export_of
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import Verification
 from app.record.replay import verify_by_replay as verify_posteriors
-from app.record.revisions import replay_posteriors
+from app.record.revisions import make_revision_from_same_answers
 from app.settings import easel_command_to_type
 from app.text.table_formats import ExportFormat
 
@@ -85,7 +85,7 @@ async def store_replayed_posteriors(slug: str, engine: AsyncEngine) -> None:
     """Store the posteriors again from the same answers, and log it."""
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-    await replay_posteriors(engine, campaign.id, now=current_utc_time())
+    await make_revision_from_same_answers(engine, campaign.id, now=current_utc_time())
     async with engine.begin() as connection:
         await log_change(connection, "answers.replayed", campaign)
 

@@ -121,7 +121,7 @@ async def find_user_id(connection: AsyncConnection, name: str) -> int:
         NotFound: `user_not_found`.
 
     """
-    user = await users.find_user(connection, users.normalize_typed_name(name))
+    user = await users.fetch_user_by_name(connection, users.normalize_typed_name(name))
     if user is None:
         raise NotFound(f"There is no researcher “{shorten_echo(name)}”. Nothing was changed.", code="user_not_found")
     return int(user.id)

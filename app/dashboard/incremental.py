@@ -25,9 +25,9 @@ from app.designs.criteria import Criterion
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
-from app.record.campaign_law import law_hit
+from app.record.campaign_law import response_as_law_hit
 from app.record.changes import Watermark, poll_changes
-from app.record.responses import Response, count_responses, load_responses
+from app.record.responses import Response, count_responses_that_count, load_responses
 
 MAX_REPLAY_BYTES = 500_000_000  # for each kind of replay; one campaign is kept however large it is
 RESPONSES_PER_REPLAY_BATCH = 1_000  # responses read between two checks of the clock
@@ -168,7 +168,7 @@ class IncrementalReplay(ABC, Generic[P]):
         answers = position.state.answers + len(rows)
         total = position.total or answers
         if not position.total and len(rows) == RESPONSES_PER_REPLAY_BATCH:
-            total += await count_responses(
+            total += await count_responses_that_count(
                 connection, criterion.campaign.id, after=rows[-1][0], since=since, until=until
             )
         state = await asyncio.to_thread(self.extend_state, position.state, [hit for _, hit in rows], total)
@@ -250,7 +250,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return the response as the campaign's law reads it."""
-        return law_hit(criterion, response)
+        return response_as_law_hit(criterion, response)
 
     def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
         return history.extend_history(state, hits)

@@ -29,10 +29,10 @@ from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
 from app.goals.progress import (
     Progress,
-    counted_items,
     describe_goal,
     format_goal_progress,
     goal_progress,
+    numbers_of_goal_items,
     stored_goal_text,
 )
 from app.goals.settings import NO_GOAL
@@ -225,7 +225,7 @@ def quick_goal_progress(snapshot: CampaignSnapshot) -> Progress | None:
         or evidence.fitted_judgment_count > MAX_JUDGMENTS_FOR_QUICK_FIT
     ):
         return None
-    items = counted_items(campaign, ~snapshot.is_gone)
+    items = numbers_of_goal_items(campaign, ~snapshot.is_gone)
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)
     return goal_progress(campaign, estimates.select_items(items), snapshot.score[items], measured_by)
 
@@ -357,7 +357,7 @@ def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
 
 
 def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    bars = pace.pace_bars(snapshot.hits_by_minute, *snapshot.time_span)
+    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.time_span)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 

@@ -24,7 +24,7 @@ from app.experiments.runs import judgments_to_reach
 from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import band_half_width
 from app.record import responses
-from app.record.campaign_law import law_hits
+from app.record.campaign_law import judging_responses_as_law_hits
 from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_true_values
@@ -129,7 +129,7 @@ async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) 
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
     (criterion,) = campaign.criteria
-    hits = law_hits(criterion, await responses.load_responses(connection, campaign.id))
+    hits = judging_responses_as_law_hits(criterion, await responses.load_responses(connection, campaign.id))
     record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 

@@ -17,7 +17,7 @@ async def load_unjudged_cells(
     """Return a function from item numbers to `UNJUDGED_EXPORT_COLUMNS`; None if annotators cannot say so."""
     if not campaign.cannot_be_judged:
         return None
-    annotators_by_item = await unjudged.count_unjudged(connection, campaign)
+    annotators_by_item = await unjudged.count_people_unable_to_judge(connection, campaign)
     reasons = await unjudged.count_unjudged_reasons(connection, campaign.id)
     items_out_of_pool = {
         item for item, count in annotators_by_item.items() if count >= campaign.unjudged_people

@@ -63,7 +63,7 @@ class Progress:
         return replace(self, settled_items=item_numbers[self.settled_items])
 
 
-def counted_items(campaign: Campaign, in_pool: Mask) -> Integers:
+def numbers_of_goal_items(campaign: Campaign, in_pool: Mask) -> Integers:
     """Return the numbers of the items that count for a goal: items in the pool, (N,), except items that every HIT
     shows.
     """

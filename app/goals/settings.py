@@ -75,7 +75,7 @@ class ChosenGoal(Protocol):
     def when_reached(self) -> WhenReached: ...
 
 
-def all_items_best_reason(campaign: Campaign, item_count: int) -> str:
+def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
     drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:

@@ -37,7 +37,7 @@ from app.imports.imported_hits_store import (
     unnumbered_responses,
 )
 from app.imports.result_rows import replace_item_texts_by_ids
-from app.record.bulk_update import lock_present_posteriors, share_store_lock
+from app.record.bulk_update import lock_present_posteriors, take_shared_store_lock
 from app.record.campaign import load_campaign_by_slug
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
@@ -234,7 +234,7 @@ async def store_hits_in_batches(
     batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
     while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
         async with engine.begin() as connection:
-            await share_store_lock(connection, campaign)
+            await take_shared_store_lock(connection, campaign)
             if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
                 await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
             stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)

@@ -17,7 +17,7 @@ from app.designs.content import MAX_FILE_NAME_CHARS
 from app.errors import Invalid, TooLarge, shorten_echo
 from app.media.content_types import detect_content_type
 from app.media.match_file_names import PathMatches, match_names_to_paths
-from app.uploads.containers import check_density, is_user_file
+from app.uploads.containers import is_user_file, refuse_too_dense_archive
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
@@ -313,7 +313,7 @@ def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -
     Raises `TooLarge` (`zip_too_dense`).
     """
     name = shorten_echo(entry.filename)
-    check_density(entry.file_size, entry.compress_size, f"“{name}” in the zip", "zip_too_dense", file=name)
+    refuse_too_dense_archive(entry.file_size, entry.compress_size, f"“{name}” in the zip", "zip_too_dense", file=name)
     with ExitStack() as stack, archive.open(entry) as stream:
         file: IO[bytes] = stack.enter_context(TemporaryFile())
         while data := stream.read(MEDIA_PIECE_BYTES):

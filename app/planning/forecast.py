@@ -22,7 +22,7 @@ from app.database.session import create_engine
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import MAX_ITEMS_IN_ORDER, counted_items, describe_goal
+from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, numbers_of_goal_items
 from app.goals.settings import NO_GOAL, goal_refusal_reason
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -172,7 +172,7 @@ def restrict_to_goal_items(
     settings = campaign
     in_pool = np.ones(len(evidence.tally.total), bool)
     in_pool[gone_items] = False
-    item_numbers = counted_items(campaign, in_pool)
+    item_numbers = numbers_of_goal_items(campaign, in_pool)
     if not len(item_numbers):
         raise Conflict(f"“{campaign.name}” has no item left that can be judged.", code="no_items")
     if len(item_numbers) < len(in_pool):

@@ -208,7 +208,7 @@ async def act_on_annotator(
     the start, even if the reply does not arrive.
     """
     campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
-    await revisions.revise(campaign_id, now=now)
+    await revisions.start_revision_and_wait(campaign_id, now=now)
 
 
 @router.post(
@@ -234,7 +234,7 @@ async def act_on_answer(
 ) -> None:
     """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
     campaign_id = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
-    await revisions.revise(campaign_id, now=now)
+    await revisions.start_revision_and_wait(campaign_id, now=now)
 
 
 class FindingOfRule(BaseModel):

@@ -34,7 +34,9 @@ FIRST_ANSWERED_AT = """
         WHERE f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL) END"""
 
 # Only answers given in Easel: the time of imported answers is unknown.
-COUNTING_RESPONSES_SQL = responses.counting_responses_condition("$1", responses.LAST_DECISION_SQL.format(campaign="$1"))
+COUNTING_RESPONSES_SQL = responses.responses_that_count_condition(
+    "$1", responses.LAST_DECISION_SQL.format(campaign="$1")
+)
 
 LOAD_ANSWER_SECONDS = f"""
     SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_ANSWERED_AT} - h.issued_at)::float8 AS seconds
@@ -107,7 +109,7 @@ async def load_annotator_estimates(
     if not law.layout:
         return {}
     driver, revision = await driver_of(connection), Revision.of_present(criterion)
-    campaign_state = await law_storage.load_campaign_state(driver, revision, layout=law.layout)
+    campaign_state = await law_storage.load_campaign_law_state(driver, revision, layout=law.layout)
     return await asyncio.to_thread(
         law.describe_annotators,
         await law_storage.load_annotator_states(driver, revision, annotator_ids),

@@ -112,7 +112,7 @@ async def post_annotator_action(
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
     campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now)
-    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
+    await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
 
 
@@ -133,7 +133,7 @@ async def post_answer_action(
     campaign_id = await actions.decide_on_answer(
         database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
-    await revisions.revise(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
+    await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
     return redirect_to_annotator(slug, annotator)
 
 

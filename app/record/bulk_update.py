@@ -11,7 +11,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
 from app.record import law_storage
-from app.record.campaign_law import law_hits
+from app.record.campaign_law import judging_responses_as_law_hits
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS
@@ -34,7 +34,7 @@ class LockedPosteriors:
     posteriors: dict[int, StateFloats]
 
 
-async def share_store_lock(connection: AsyncConnection, campaign: Campaign) -> None:
+async def take_shared_store_lock(connection: AsyncConnection, campaign: Campaign) -> None:
     """Take the shared right to store answers. Take it before writing rows of a campaign and locking posteriors."""
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
@@ -47,7 +47,7 @@ async def lock_present_posteriors(
     The order is: the right to store, the state of the campaign's law, then for each criterion the posteriors of the
     answers' items in the present revision.
     """
-    await share_store_lock(connection, campaign)
+    await take_shared_store_lock(connection, campaign)
     revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(law_storage.LOCK_LAW_STATE, {"campaign": campaign.id})
     return [
@@ -77,7 +77,7 @@ async def apply_answers_to_posteriors(
     if not answers:
         return {}
     runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
-    await runner.apply_hits(law_hits(criterion, answers), criterion.law_parameters)
+    await runner.apply_hits(judging_responses_as_law_hits(criterion, answers), criterion.law_parameters)
     judgment_counts = {
         row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
     }

@@ -8,17 +8,19 @@ from app.inference.online.law import AnsweredHit
 from app.record.responses import Response
 
 
-def law_hit(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
+def response_as_law_hit(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
     """Return a response as the criterion's law reads it. Without judgments the HIT has no items: no law accepts it."""
-    return convert_to_hits(criterion, [response])[0]
+    return responses_as_law_hits(criterion, [response])[0]
 
 
-def law_hits(criterion: Criterion[LearningCampaign], responses: Sequence[Response]) -> list[AnsweredHit]:
+def judging_responses_as_law_hits(
+    criterion: Criterion[LearningCampaign], responses: Sequence[Response]
+) -> list[AnsweredHit]:
     """Return responses as the criterion's law reads them, without those that judge no item."""
-    return convert_to_hits(criterion, [response for response in responses if response.items])
+    return responses_as_law_hits(criterion, [response for response in responses if response.items])
 
 
-def convert_to_hits(criterion: Criterion[LearningCampaign], responses: Sequence[Response]) -> list[AnsweredHit]:
+def responses_as_law_hits(criterion: Criterion[LearningCampaign], responses: Sequence[Response]) -> list[AnsweredHit]:
     if criterion.law.reads in CLASS_KINDS:
         return [AnsweredHit(response.annotator, response.items, response.values) for response in responses]
     to_shares = criterion.design.to_shares

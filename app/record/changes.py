@@ -76,14 +76,14 @@ def item_status_sql(posterior: str, *, unjudged_limit: str) -> str:
 
 
 def posterior_changes_sql(
-    *, campaign: str, revision: str, people: str, since: str, segments: str = "", asked: str = ""
+    *, campaign: str, revision: str, unjudged_people: str, since: str, segments: str = "", asked: str = ""
 ) -> str:
     """Return SQL for the items changed since a watermark, and the next watermark. In another revision all is new.
 
     Args:
         campaign: SQL for the campaign's id.
         revision: SQL for its present revision.
-        people: SQL for the number of annotators unable to judge an item that takes it out of the pool.
+        unjudged_people: SQL for the number of annotators unable to judge an item that takes it out of the pool.
         since: SQL for the watermark.
         segments: SQL for the campaign's number of segments; empty if items are not systems.
         asked: SQL for the deciding criterion, as in `deciding_estimates_sql`; empty if the first one decides.
@@ -97,7 +97,7 @@ def posterior_changes_sql(
     SELECT {WATERMARK_COLUMNS}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
-           array_agg({item_status_sql("p", unjudged_limit=people)}) AS new_status,
+           array_agg({item_status_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
            {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
@@ -129,7 +129,7 @@ def new_segment_uses_sql(campaign: str, segments: str) -> str:
 CAMPAIGN_CHANGES_SQL = posterior_changes_sql(
     campaign="c.id",
     revision="c.revision",
-    people="c.unjudged_people",
+    unjudged_people="c.unjudged_people",
     segments="c.segment_count",
     asked="c.asked_criterion",
     since=":since",

@@ -32,7 +32,9 @@ class DueRevisions:
         self._refused: set[int] = set()
         self._requested: set[asyncio.Task[None]] = set()
 
-    async def revise(self, campaign_id: int, *, now: datetime, wait_seconds: float | None = None) -> None:
+    async def start_revision_and_wait(
+        self, campaign_id: int, *, now: datetime, wait_seconds: float | None = None
+    ) -> None:
         """Start to revise a campaign, and wait until it is done or that many seconds are over; it goes on after that.
 
         Raises as `revise_posteriors` does, if that fails while the caller waits.

@@ -60,12 +60,12 @@ class LawRunner:
             await asyncio.to_thread(self.apply_without_reading, hits, parameters)
             return
         for hit in hits:
-            self.apply_change(hit, await self.run(self.law.step_hit(hit, parameters)))
+            self.cache_hit_change(hit, await self.run(self.law.step_hit(hit, parameters)))
 
     def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
-            self.apply_change(hit, run_law(self.law.step_hit(hit, parameters), self.posterior_columns))
+            self.cache_hit_change(hit, run_law(self.law.step_hit(hit, parameters), self.posterior_columns))
 
     def posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
@@ -102,7 +102,7 @@ class LawRunner:
 
     async def read_campaign_state(self) -> StateFloats:
         if self.campaign_state is None:
-            self.campaign_state = await law_storage.load_campaign_state(
+            self.campaign_state = await law_storage.load_campaign_law_state(
                 self.driver, self.revision, layout=self.law.layout
             )
         assert self.campaign_state is not None  # noqa: S101  (a law that reads it has stored it at the launch)
@@ -124,7 +124,7 @@ class LawRunner:
         next_numbers = sorted(heads_by_number, key=lambda number: (number <= last_number, number))[:limit]
         return [(number, *heads_by_number[number]) for number in next_numbers]
 
-    def apply_change(self, hit: AnsweredHit, change: HitChange) -> None:
+    def cache_hit_change(self, hit: AnsweredHit, change: HitChange) -> None:
         """Cache the changes of a HIT."""
         self.judgment_counts.update(hit.items)
         self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)

@@ -183,24 +183,26 @@ async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence
     return list(map(tuple, states))
 
 
-async def load_campaign_state(connection: Driver, revision: Revision, *, layout: int) -> StateFloats | None:
-    """Return the state of the whole campaign, if any. Raises as `load_present_campaign_state` does."""
-    return decode_campaign_state(
+async def load_campaign_law_state(connection: Driver, revision: Revision, *, layout: int) -> StateFloats | None:
+    """Return the state of the whole campaign, if any. Raises as `load_present_campaign_law_state` does."""
+    return decode_campaign_law_state(
         await fetch_first_row(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow), layout
     )
 
 
-async def load_present_campaign_state(connection: Driver, criterion: Criterion[Campaign], *, layout: int) -> LawState:
+async def load_present_campaign_law_state(
+    connection: Driver, criterion: Criterion[Campaign], *, layout: int
+) -> LawState:
     """Return the campaign's state in its present revision. Raises `Conflict` (`states_of_another_version`)."""
     parameters = {"campaign": criterion.campaign.id, "criterion": criterion.number}
     return LawState(
-        decode_campaign_state(
+        decode_campaign_law_state(
             await fetch_first_row(connection, FIND_PRESENT_CAMPAIGN_STATE, parameters, CampaignStateRow), layout
         )
     )
 
 
-def decode_campaign_state(row: CampaignStateRow | None, layout: int) -> StateFloats | None:
+def decode_campaign_law_state(row: CampaignStateRow | None, layout: int) -> StateFloats | None:
     if row is not None and row.layout != layout:
         raise Conflict(
             f"The estimates of annotators are stored as version {row.layout}, but this Easel reads version {layout}. "

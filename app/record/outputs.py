@@ -15,8 +15,8 @@ from app.designs.design import Design
 from app.record.responses import (
     COUNTING_RESPONSES_CONDITION,
     LAST_DECISION_SQL,
-    counting_responses_condition,
     criterion_values_sql,
+    responses_that_count_condition,
 )
 from app.selection.segments import SegmentIndex
 
@@ -29,7 +29,7 @@ FIND_SAME_OUTPUTS = """
 COUNT_SEGMENT_USES = f"""
     SELECT segment, CAST(count(*) AS int) FROM responses
     WHERE campaign_id = $1 AND segment < $2
-    AND {counting_responses_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
+    AND {responses_that_count_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
 """
 
 # Found by the index of segments, so the cost depends only on the answers about these segments.

@@ -31,7 +31,7 @@ class Pace:
     hits_per_hour: list[int]
 
 
-def pace_bars(hits_by_minute: Mapping[int, int], first_answer_time: float, now: float) -> Pace:
+def build_hourly_rate_bars(hits_by_minute: Mapping[int, int], first_answer_time: float, now: float) -> Pace:
     """Return bars aligned to the clock, from the first answer, but at most 24 hours ago, until now."""
     begin = max(first_answer_time, now - PACE_HOURS_SHOWN * 3600)
     minutes = next((bar for bar in BAR_MINUTES if now // 60 - begin // 60 < bar * MAX_PACE_BARS), BAR_MINUTES[-1])

@@ -16,7 +16,7 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.inference.online.law import Law, LawBeliefs, LawState
 from app.record import law_storage, responses, unjudged
-from app.record.campaign_law import law_hits
+from app.record.campaign_law import judging_responses_as_law_hits
 from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
@@ -136,7 +136,9 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
         **column_types,
     )
     beliefs, judgments, response_count = await replay_responses(connection, criterion)
-    unjudged_counts = await unjudged.count_unjudged(connection, criterion.campaign) if criterion.number == 0 else {}
+    unjudged_counts = (
+        await unjudged.count_people_unable_to_judge(connection, criterion.campaign) if criterion.number == 0 else {}
+    )
     replayed_columns = await asyncio.to_thread(expected_posterior_columns, law, beliefs, judgments, unjudged_counts)
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
         compare_posterior_columns, stored, replayed_columns
@@ -147,7 +149,7 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
         for number, column, kept, replayed in column_mismatches
     ]
     if law.layout:
-        state_mismatches = await find_state_mismatches(
+        state_mismatches = await compare_stored_law_states(
             connection, Revision.of_present(criterion), beliefs.to_law_state(), criterion_name
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
@@ -199,21 +201,21 @@ async def load_prior_columns(connection: AsyncConnection, criterion: Criterion[C
 async def initial_beliefs(connection: AsyncConnection, criterion: Criterion[Campaign]) -> LawBeliefs:
     """Return the law's beliefs before the first answer, by a criterion."""
     law = criterion.law
-    stored_state = await law_storage.load_present_campaign_state(
+    stored_state = await law_storage.load_present_campaign_law_state(
         await driver_of(connection), criterion, layout=law.layout
     )
     return law.initial_beliefs(await load_prior_columns(connection, criterion), criterion.law_parameters, stored_state)
 
 
 async def replay_responses(
-    connection: AsyncConnection, criterion: Criterion[Campaign], *, decided: int | None = None
+    connection: AsyncConnection, criterion: Criterion[Campaign], *, last_decision: int | None = None
 ) -> tuple[LawBeliefs, NumberColumn, int]:
     """Apply all responses that count to the priors, by a criterion.
 
     Args:
         connection: A connection in a transaction.
         criterion: The criterion.
-        decided: Number of the last decision to apply; by default that of the present revision.
+        last_decision: Number of the last decision to apply; by default that of the present revision.
 
     Returns:
         The beliefs, the number of judgments of each item, (N,), and the number of responses.
@@ -222,10 +224,14 @@ async def replay_responses(
     beliefs, count = await initial_beliefs(connection, criterion), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
     batches = responses.load_response_batches(
-        connection, criterion.campaign.id, REPLAYED_RESPONSES_PER_BATCH, decided=decided, criterion=criterion.number
+        connection,
+        criterion.campaign.id,
+        REPLAYED_RESPONSES_PER_BATCH,
+        last_decision=last_decision,
+        criterion=criterion.number,
     )
     async for chunk in batches:
-        hits = law_hits(criterion, chunk)
+        hits = judging_responses_as_law_hits(criterion, chunk)
         try:
             await asyncio.to_thread(beliefs.apply_hits, hits)
         except ValueError as problem:
@@ -272,7 +278,7 @@ def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
     )
 
 
-async def find_state_mismatches(
+async def compare_stored_law_states(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
     """Return where stored law states differ from the replay, each at its first differing number."""

@@ -16,15 +16,17 @@ from app.record.changes import Watermark, poll_changes
 LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 
-def counting_responses_condition(campaign: str, decided: str) -> str:
-    """Return SQL that is true for responses that count: no decision up to the number `decided` excludes them."""
-    exclusions = f"SELECT * FROM exclusions({campaign}, {decided})"
+def responses_that_count_condition(campaign: str, last_decision: str) -> str:
+    """Return SQL that is true for responses that count: no decision up to the number `last_decision` excludes them."""
+    exclusions = f"SELECT * FROM exclusions({campaign}, {last_decision})"
     return f"""
     annotator_id NOT IN (SELECT annotator_id FROM ({exclusions}) AS x WHERE annotator_id IS NOT NULL)
     AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""
 
 
-COUNTING_RESPONSES_CONDITION = counting_responses_condition(":campaign", LAST_DECISION_SQL.format(campaign=":campaign"))
+COUNTING_RESPONSES_CONDITION = responses_that_count_condition(
+    ":campaign", LAST_DECISION_SQL.format(campaign=":campaign")
+)
 
 
 def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
@@ -35,7 +37,7 @@ def criterion_values_sql(criterion: str, responses: str = "responses") -> str:
     ELSE {values}[{criterion} * {count} + 1 : ({criterion} + 1) * {count}] END"""
 
 
-def counting_responses_sql(condition: str) -> str:
+def responses_that_count_sql(condition: str) -> str:
     """Return SQL for the responses that count, with their values by the criterion $7.
 
     If given, $4 and $5 are watermarks: the responses were written after $4 and before $5.
@@ -45,15 +47,16 @@ def counting_responses_sql(condition: str) -> str:
     WHERE campaign_id = $1 AND seq > $2
     AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
-    AND {counting_responses_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")} AND {condition}
+    AND {responses_that_count_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")}
+    AND {condition}
     ORDER BY seq LIMIT $3
 """
 
 
-FIND_RESPONSES = counting_responses_sql("true")
+FIND_RESPONSES = responses_that_count_sql("true")
 
 # Responses with a judgment, so that only the last page of judgments can be empty.
-FIND_RESPONSES_WITH_JUDGMENTS = counting_responses_sql("'NaN' <> ANY(values)")
+FIND_RESPONSES_WITH_JUDGMENTS = responses_that_count_sql("'NaN' <> ANY(values)")
 
 COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"
 
@@ -111,7 +114,7 @@ async def load_responses(
     since: Watermark | None = None,
     until: Watermark | None = None,
     limit: int | None = None,
-    decided: int | None = None,
+    last_decision: int | None = None,
     criterion: int = 0,
 ) -> list[Response]:
     """Return the first responses that count, in the order of their numbers.
@@ -123,16 +126,16 @@ async def load_responses(
         since: Only responses written after this watermark.
         until: Only responses written before this watermark.
         limit: The most responses to return.
-        decided: Number of the last decision to apply; by default that of the present revision.
+        last_decision: Number of the last decision to apply; by default that of the present revision.
         criterion: Number of the criterion that the values are for.
 
     """
     driver = await driver_in_transaction(connection)
-    arguments = campaign_id, after, limit, *watermark_snapshots(since, until), decided, criterion
+    arguments = campaign_id, after, limit, *watermark_snapshots(since, until), last_decision, criterion
     return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
 
 
-async def count_responses(
+async def count_responses_that_count(
     connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
 ) -> int:
     """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
@@ -146,7 +149,7 @@ def watermark_snapshots(*watermarks: Watermark | None) -> list[str | None]:
     return [watermark and watermark.snapshot for watermark in watermarks]
 
 
-async def load_new_responses(
+async def load_watermark_and_new_responses(
     connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
 ) -> tuple[Watermark, list[Response]]:
     """Return the present watermark, and the responses that count and were written since the given one."""
@@ -154,16 +157,18 @@ async def load_new_responses(
     if first_new_seq is None:
         return watermark, []
     return watermark, await load_responses(
-        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, decided=decided
+        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, last_decision=decided
     )
 
 
 async def load_response_batches(
-    connection: AsyncConnection, campaign_id: int, size: int, *, decided: int | None = None, criterion: int = 0
+    connection: AsyncConnection, campaign_id: int, size: int, *, last_decision: int | None = None, criterion: int = 0
 ) -> AsyncIterator[list[Response]]:
     """Yield all responses that count, at most `size` at once. Pass a connection of `open_snapshot`."""
     after = 0
-    read_batch = partial(load_responses, connection, campaign_id, limit=size, decided=decided, criterion=criterion)
+    read_batch = partial(
+        load_responses, connection, campaign_id, limit=size, last_decision=last_decision, criterion=criterion
+    )
     while batch := await read_batch(after=after):
         yield batch
         after = batch[-1].seq

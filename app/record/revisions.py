@@ -153,7 +153,7 @@ async def record_decision(
     campaign: Campaign,
     kind: DecisionKind,
     target: DecisionTarget,
-    number: int,
+    target_number: int,
     *,
     reason: str,
     actor: str,
@@ -168,8 +168,8 @@ async def record_decision(
         connection: A connection in a transaction.
         campaign: The campaign's row.
         kind: exclude: it no longer counts. withdraw: the annotator took it back. include: it counts again.
-        target: The kind of thing that `number` identifies.
-        number: Row id of the annotator, or number of the response.
+        target: The kind of thing that `target_number` identifies.
+        target_number: Row id of the annotator, or number of the response.
         reason: Why, in words.
         actor: Name of the person who decided.
         now: The present time.
@@ -182,10 +182,10 @@ async def record_decision(
     status = (await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})).scalar_one()
     if status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
-    parameters = {"campaign": campaign.id, "kind": kind, "number": number, "annotator": None, "response": None}
+    parameters = {"campaign": campaign.id, "kind": kind, "number": target_number, "annotator": None, "response": None}
     if (await connection.execute(FIND_DECISION_TARGET[target], parameters)).first() is None:
-        raise NotFound(f"“{campaign.name}” has no {target} {number}.", code=f"{target}_not_found")
-    decision = parameters | {target: number, "reason": reason, "by": actor, "now": now}
+        raise NotFound(f"“{campaign.name}” has no {target} {target_number}.", code=f"{target}_not_found")
+    decision = parameters | {target: target_number, "reason": reason, "by": actor, "now": now}
     seq: int = (await connection.execute(INSERT_DECISION, decision)).scalar_one()
     return seq
 
@@ -197,17 +197,17 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
     present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
     revisions of this process. Raises as `replay_responses` and `run_in_process` do.
     """
-    _, needs_process = await pending_revision_work(engine, campaign_id)
+    _, needs_process = await is_revision_due_and_needs_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        is_due, _ = await pending_revision_work(engine, campaign_id)
+        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
         if is_due and needs_process:
             url = engine.url.render_as_string(hide_password=False)
             await run_in_process(make_revision_at_url, url, campaign_id, now)
         elif is_due:
-            await make_revision(engine, campaign_id, now=now)
+            await make_and_switch_to_revision(engine, campaign_id, now=now)
 
 
-async def pending_revision_work(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
     """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
@@ -221,29 +221,31 @@ async def pending_revision_work(engine: AsyncEngine, campaign_id: int) -> tuple[
 
 
 async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """Run `make_revision` in a process that has no engine."""
+    """Run `make_and_switch_to_revision` in a process that has no engine."""
     engine = create_engine(url, pool_size=1)
     try:
-        await make_revision(engine, campaign_id, now=now)
+        await make_and_switch_to_revision(engine, campaign_id, now=now)
     finally:
         await engine.dispose()
 
 
-async def replay_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def make_revision_from_same_answers(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Make a revision from the same answers and decisions, for example after a change of the arithmetic.
 
     Annotation continues meanwhile, however long it takes.
     """
-    await make_revision(engine, campaign_id, now=now, even_if_current=True)
+    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True)
 
 
-async def make_revision(engine: AsyncEngine, campaign_id: int, *, now: datetime, even_if_current: bool = False) -> None:
+async def make_and_switch_to_revision(
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, even_if_current: bool = False
+) -> None:
     """Make a revision in this process and switch to it. With `even_if_current`, do so without a new decision, too."""
     async with hold_revision_lock(engine, campaign_id) as connection:
         draft = await create_draft(connection, campaign_id, even_if_current=even_if_current)
         if draft is None:
             return
-        while not await try_to_switch(connection, draft):
+        while not await catch_up_and_try_to_switch(connection, draft):
             pass
         async with connection.begin():
             await finish_if_complete(connection, campaign_id, now=now)
@@ -254,13 +256,13 @@ async def make_revision(engine: AsyncEngine, campaign_id: int, *, now: datetime,
             await delete_other_revisions(connection, draft.revision)
 
 
-async def try_to_switch(connection: AsyncConnection, draft: RevisionDraft) -> bool:
+async def catch_up_and_try_to_switch(connection: AsyncConnection, draft: RevisionDraft) -> bool:
     """Catch up, then try to make the draft the present revision; return whether it is."""
-    answers_left = await catch_up(connection, draft)
+    answers_left = await apply_new_answers_to_draft(connection, draft)
     while answers_left > draft.max_answers_left:
-        before, answers_left = answers_left, await catch_up(connection, draft)
+        before, answers_left = answers_left, await apply_new_answers_to_draft(connection, draft)
         draft.failed_attempts += answers_left >= before
-    return await try_with_lock_timeout(switch_to_draft(connection, draft), draft)
+    return await try_with_lock_timeout(try_switch_to_draft(connection, draft), draft)
 
 
 async def wait_for_writers_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
@@ -354,19 +356,21 @@ async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if
         if decided <= campaign.decided and not even_if_current:
             return None
         decided = max(decided, campaign.decided)
-        unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, decided=decided)
+        unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, last_decision=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
-        replays = [await replay_responses(connection, criterion, decided=decided) for criterion in campaign.criteria]
+        replays = [
+            await replay_responses(connection, criterion, last_decision=decided) for criterion in campaign.criteria
+        ]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
         await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
     async with connection.begin():
         await store_replayed_revision(connection, campaign.criteria, replays)
-        await unjudged.set_unjudged(connection, draft.revision, draft.unjudged_by)
+        await unjudged.store_unjudged_counts(connection, draft.revision, draft.unjudged_by)
     return draft
 
 
-async def catch_up(connection: AsyncConnection, draft: RevisionDraft) -> int:
+async def apply_new_answers_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> int:
     """Add the answers written since the draft's watermark, and return how many they are."""
     async with connection.begin():
         now, answers = await load_answers_missing_in_draft(connection, draft)
@@ -392,11 +396,13 @@ async def apply_answers_to_draft(
     if answers[0]:
         seqs = [answer.seq for answer in answers[0]]
         unjudged_by = await unjudged.load_people_unable_to_judge(
-            connection, draft.campaign, decided=draft.decided, seqs=seqs
+            connection, draft.campaign, last_decision=draft.decided, seqs=seqs
         )
         for item, people in unjudged_by.items():
             draft.unjudged_by.setdefault(item, set()).update(people)
-        await unjudged.set_unjudged(connection, draft.revision, {item: draft.unjudged_by[item] for item in unjudged_by})
+        await unjudged.store_unjudged_counts(
+            connection, draft.revision, {item: draft.unjudged_by[item] for item in unjudged_by}
+        )
 
 
 async def load_answers_missing_in_draft(
@@ -404,11 +410,11 @@ async def load_answers_missing_in_draft(
 ) -> tuple[Watermark, list[list[Response]]]:
     """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""
     since, decided = draft.watermark, draft.decided
-    watermark, first_criterion_answers = await responses.load_new_responses(
+    watermark, first_criterion_answers = await responses.load_watermark_and_new_responses(
         connection, draft.campaign.id, since, decided=decided
     )
     read_responses = partial(
-        responses.load_responses, connection, draft.campaign.id, since=since, until=watermark, decided=decided
+        responses.load_responses, connection, draft.campaign.id, since=since, until=watermark, last_decision=decided
     )
     after = first_criterion_answers[0].seq - 1 if first_criterion_answers else 0
     return watermark, [
@@ -422,7 +428,7 @@ async def load_answers_missing_in_draft(
     ]
 
 
-async def switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
+async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
     """Apply the last answers and make the draft the present revision; return whether it is.
 
     If too many answers are left, give up: no annotator can store an answer meanwhile.

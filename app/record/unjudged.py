@@ -16,7 +16,7 @@ from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.record.responses import COUNTING_RESPONSES_CONDITION, counting_responses_condition
+from app.record.responses import COUNTING_RESPONSES_CONDITION, responses_that_count_condition
 
 # Add one annotator to each of :items, unless this annotator has marked the item before.
 ADD_UNJUDGED = text(f"""
@@ -42,7 +42,7 @@ COUNT_UNJUDGED = text(COUNT_UNJUDGED_SQL)
 
 FIND_UNJUDGED_BY = text(f"""
     SELECT CAST(said.item AS int) AS item, array_agg(annotator_id) AS people {UNJUDGED_SOURCE}
-    AND {counting_responses_condition(":campaign", "CAST(:decided AS bigint)")}
+    AND {responses_that_count_condition(":campaign", "CAST(:decided AS bigint)")}
     AND (CAST(:seqs AS bigint[]) IS NULL OR seq = ANY(CAST(:seqs AS bigint[])))
     GROUP BY 1
 """)
@@ -62,7 +62,9 @@ COUNT_UNJUDGED_REASONS = text(f"""
 """)
 
 
-async def add_unjudged(connection: Driver, campaign: int, annotator: int, seq: int, items: list[int]) -> int:
+async def add_unjudged_and_return_highest_count(
+    connection: Driver, campaign: int, annotator: int, seq: int, items: list[int]
+) -> int:
     """Add a stored answer that counts, and return the highest number of annotators that any of its items has now.
 
     The caller has locked the items' posteriors.
@@ -72,7 +74,7 @@ async def add_unjudged(connection: Driver, campaign: int, annotator: int, seq: i
     return max(annotator_counts, default=0)
 
 
-async def count_unjudged(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:
+async def count_people_unable_to_judge(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:
     """Return the number of annotators who could not judge each item, by item, in the present revision."""
     rows = await connection.execute(COUNT_UNJUDGED, {"campaign": campaign.id})
     return {row.item: row.people for row in rows}
@@ -95,24 +97,24 @@ async def recount_unjudged(connection: AsyncConnection, revision: Revision, *, i
 
 
 async def load_people_unable_to_judge(
-    connection: AsyncConnection, campaign: Campaign, *, decided: int, seqs: Sequence[int] | None = None
+    connection: AsyncConnection, campaign: Campaign, *, last_decision: int, seqs: Sequence[int] | None = None
 ) -> dict[int, set[int]]:
     """Return the annotators who could not judge each item, by item.
 
     Args:
         connection: A connection in a transaction.
         campaign: The campaign's row.
-        decided: Number of the last decision to apply.
+        last_decision: Number of the last decision to apply.
         seqs: Only answers with these numbers; None for all.
 
     """
     if not campaign.cannot_be_judged:
         return {}
-    rows = await connection.execute(FIND_UNJUDGED_BY, {"campaign": campaign.id, "decided": decided, "seqs": seqs})
+    rows = await connection.execute(FIND_UNJUDGED_BY, {"campaign": campaign.id, "decided": last_decision, "seqs": seqs})
     return {row.item: {*row.people} for row in rows}
 
 
-async def set_unjudged(
+async def store_unjudged_counts(
     connection: AsyncConnection, revision: Revision, annotators_by_item: Mapping[int, Collection[int]]
 ) -> None:
     """Set the counts of these items in a revision that no other transaction writes."""

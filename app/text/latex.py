@@ -36,7 +36,7 @@ class Formula(NamedTuple):
     is_displayed: bool
 
 
-def find_formulas(
+def iter_formulas(
     text: str, pattern: re.Pattern[str] = FORMULA_TOKEN, *, escaped_dollars: bool = False
 ) -> Iterator[Formula]:
     r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
@@ -109,7 +109,7 @@ def mark_formulas_in_html_text(words: Markup) -> Markup:
 
 
 def mark_formulas_in_plain_text(text: str) -> Markup:
-    formula_list = [*find_formulas(text)]
+    formula_list = [*iter_formulas(text)]
     ends = [0, *(formula.end for formula in formula_list)]
     texts_between = [text[start : formula.start] for start, formula in zip(ends, formula_list, strict=False)]
     parts = [
@@ -128,7 +128,7 @@ def code_depth_after_tag(tag: str, depth: int) -> int:
 
 def replace_formulas_by_placeholders(markdown: str) -> tuple[str, list[Formula]]:
     r"""Return Markdown with a place for each formula and each `\$`, which Markdown leaves alone; and what is there."""
-    formula_list = [*find_formulas(markdown, MARKDOWN_FORMULA_TOKEN, escaped_dollars=True)]
+    formula_list = [*iter_formulas(markdown, MARKDOWN_FORMULA_TOKEN, escaped_dollars=True)]
     ends = [0, *(formula.end for formula in formula_list)]
     starts = [*(formula.start for formula in formula_list), len(markdown)]
     words = [markdown[start:end] for start, end in zip(ends, starts, strict=True)]

@@ -34,12 +34,12 @@ class AddressProblem(ValueError):
     """The text is no address of a PostgreSQL database; the message never repeats a value, which may be a password."""
 
 
-def require_one_of(*values: str) -> Callable[[str], str | None]:
+def make_one_of_check(*values: str) -> Callable[[str], str | None]:
     """Return a check that a parameter has one of these values."""
     return lambda value: None if value in values else f"takes {' or '.join(values)}"
 
 
-def require_whole_number(value: str) -> str | None:
+def whole_number_complaint(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
@@ -48,7 +48,7 @@ def positive_seconds_complaint(value: str) -> str | None:
     return None if is_positive else "takes a number of seconds above 0"
 
 
-def require_text(value: str) -> str | None:
+def text_complaint(value: str) -> str | None:
     return None if value and "\0" not in value else "takes a text"
 
 
@@ -58,43 +58,43 @@ TARGET_SESSION_ATTRIBUTES = ("any", "read-write", "read-only", "primary", "stand
 
 # Parameters that the driver takes with its own address.
 DRIVER_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "sslmode": require_one_of(*SSL_MODES),
-    "sslcert": require_text,
-    "sslkey": require_text,
-    "sslrootcert": require_text,
-    "sslcrl": require_text,
-    "sslpassword": require_text,
-    "sslnegotiation": require_one_of("postgres", "direct"),
-    "ssl_min_protocol_version": require_one_of(*TLS_VERSIONS),
-    "ssl_max_protocol_version": require_one_of(*TLS_VERSIONS),
-    "passfile": require_text,
-    "krbsrvname": require_text,
-    "gsslib": require_one_of("gssapi", "sspi"),
+    "sslmode": make_one_of_check(*SSL_MODES),
+    "sslcert": text_complaint,
+    "sslkey": text_complaint,
+    "sslrootcert": text_complaint,
+    "sslcrl": text_complaint,
+    "sslpassword": text_complaint,
+    "sslnegotiation": make_one_of_check("postgres", "direct"),
+    "ssl_min_protocol_version": make_one_of_check(*TLS_VERSIONS),
+    "ssl_max_protocol_version": make_one_of_check(*TLS_VERSIONS),
+    "passfile": text_complaint,
+    "krbsrvname": text_complaint,
+    "gsslib": make_one_of_check("gssapi", "sspi"),
 }
 
 # Parameters that Easel itself follows when it connects.
 EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "target_session_attrs": require_one_of(*TARGET_SESSION_ATTRIBUTES),
-    "application_name": require_text,
-    "options": require_text,
-    "connect_timeout": require_whole_number,
+    "target_session_attrs": make_one_of_check(*TARGET_SESSION_ATTRIBUTES),
+    "application_name": text_complaint,
+    "options": text_complaint,
+    "connect_timeout": whole_number_complaint,
     "command_timeout": positive_seconds_complaint,
-    "keepalives": require_one_of("0", "1"),
-    "keepalives_idle": require_whole_number,
-    "keepalives_interval": require_whole_number,
-    "keepalives_count": require_whole_number,
-    "tcp_user_timeout": require_whole_number,
+    "keepalives": make_one_of_check("0", "1"),
+    "keepalives_idle": whole_number_complaint,
+    "keepalives_interval": whole_number_complaint,
+    "keepalives_count": whole_number_complaint,
+    "tcp_user_timeout": whole_number_complaint,
 }
 
 # Parameters of libpq that change nothing here, as long as they have these values.
 IGNORED_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "channel_binding": require_one_of("disable", "prefer"),
-    "client_encoding": require_one_of("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
-    "fallback_application_name": require_text,
-    "gssencmode": require_one_of("disable", "prefer"),
-    "load_balance_hosts": require_one_of("disable"),
-    "sslcompression": require_one_of("0"),
-    "sslsni": require_one_of("1"),
+    "channel_binding": make_one_of_check("disable", "prefer"),
+    "client_encoding": make_one_of_check("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
+    "fallback_application_name": text_complaint,
+    "gssencmode": make_one_of_check("disable", "prefer"),
+    "load_balance_hosts": make_one_of_check("disable"),
+    "sslcompression": make_one_of_check("0"),
+    "sslsni": make_one_of_check("1"),
 }
 
 LOCATION_PARAMETERS = ("host", "port", "user", "password", "dbname", "database")
@@ -171,7 +171,7 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     database = (location["dbname"] + location["database"])[-1:] or [unquote(parts["database"] or "")]
     user = location["user"][-1:] or [unquote(parts["user"] or "")]
     password = (location["password"][-1:] or [None if parts["password"] is None else unquote(parts["password"])])[0]
-    parameters = validate_parameters([(key, value) for key, value in query if key not in LOCATION_PARAMETERS])
+    parameters = to_effective_parameters([(key, value) for key, value in query if key not in LOCATION_PARAMETERS])
     # Easel writes, so of several servers it uses the one that takes writes, unless the operator sets otherwise.
     if len(hosts) > 1:
         hosts = [(name or "localhost", port or DEFAULT_PORT) for name, port in hosts]
@@ -223,7 +223,7 @@ def parse_port(text: str) -> int | None:
     return int(text)
 
 
-def validate_parameters(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+def to_effective_parameters(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the parameters that have an effect, by libpq's names; of one that is given twice, the last."""
     parameters = {}
     for written, value in pairs:

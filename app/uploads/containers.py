@@ -241,12 +241,12 @@ class UnpackedStream(io.RawIOBase):
                 "Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
-        check_density(self.position, self.packed_bytes, "This table", self.codes.dense)
+        refuse_too_dense_archive(self.position, self.packed_bytes, "This table", self.codes.dense)
         view[: len(data)] = data
         return len(data)
 
 
-def check_density(unpacked_bytes: int, packed_bytes: int, table: str, code: str, **details: Any) -> None:
+def refuse_too_dense_archive(unpacked_bytes: int, packed_bytes: int, table: str, code: str, **details: Any) -> None:
     """Refuse a table that is packed more densely than tables are: a small archive can contain a large file.
 
     Args:

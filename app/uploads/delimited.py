@@ -80,7 +80,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
         scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
-    columns, notes = keep_named_columns(scan)
+    columns, notes = named_columns_and_notes(scan)
     rows = (
         read_quoted_rows(read_lines, delimiter)
         if quote_mode == QUOTES_ENCLOSE_CELLS
@@ -196,7 +196,7 @@ def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_ev
             if not any(map(str.strip, row.cells)):
                 scan.empty_row_count += 1
                 continue
-            check_cell_count(row, len(scan.header.cells))
+            refuse_ragged_row(row, len(scan.header.cells))
             scan.row_count += 1
             record_filled_columns(scan, row)
             if scan.evidence:
@@ -224,7 +224,7 @@ def record_filled_columns(scan: TableScan, row: DelimitedRow) -> None:
                 scan.first_filled_lines[position] = row.line
 
 
-def check_cell_count(row: DelimitedRow, column_count: int) -> None:
+def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
     """Raise `Invalid` (`ragged_row`) for a row of another length than the header; extra empty cells are allowed."""
     cell_count = len(row.cells)
     if cell_count == column_count or (cell_count > column_count and not any(map(str.strip, row.cells[column_count:]))):
@@ -286,7 +286,7 @@ def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
 # Columns and records
 
 
-def keep_named_columns(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
     """Return the columns that count, by their positions, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).

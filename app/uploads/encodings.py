@@ -137,7 +137,7 @@ def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError as problem:
-            refuse_encoding(problem, line_number, text_encoding)
+            refuse_undecodable_bytes(problem, line_number, text_encoding)
         if (position := text.find("\0")) >= 0:
             line_number += text.count("\n", 0, position)
             refuse_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
@@ -174,7 +174,7 @@ def decode_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
         yield "".join(pieces)
 
 
-def refuse_encoding(problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding) -> NoReturn:
+def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding) -> NoReturn:
     """Raise `Invalid` (`not_utf8`, with the possible `encodings` in its details; `encoding_unsuited`, `nul_byte`)."""
     before = problem.object[: problem.start].decode(text_encoding.encoding, "replace")
     line_number = first_line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
@@ -221,10 +221,12 @@ def plausible_encodings(data: bytes) -> list[EncodingOffer]:
         if all(text != other for _, other in candidates.values()):
             candidates[name] = (text_implausibility(text), text)
     ordered = sorted(candidates, key=lambda name: candidates[name][0])[:MAX_ENCODINGS_OFFERED]
-    return [EncodingOffer(name, ENCODINGS[name], encoding_sample(candidates[name][1])) for name in ordered]
+    return [
+        EncodingOffer(name, ENCODINGS[name], cell_with_most_non_ascii_letters(candidates[name][1])) for name in ordered
+    ]
 
 
-def encoding_sample(text: str) -> str:
+def cell_with_most_non_ascii_letters(text: str) -> str:
     """Return the cell with the most letters beyond ASCII, shortened."""
     cells = [cell.strip() for cell in CELL_PATTERN.findall(text)] or [text]
     best_cell = max(cells, key=lambda cell: sum(character > "\x7f" for character in cell[:MAX_SAMPLE_CHARACTERS]))

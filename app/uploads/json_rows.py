@@ -13,7 +13,7 @@ from app.errors import Invalid, join_names, shorten_echo, shorten_names
 from app.uploads.json_values import (
     STRICT_JSON_DECODER,
     JsonValueReader,
-    check_row_object,
+    checked_row_object,
     json_error_sentence,
     json_type_phrase,
 )
@@ -99,7 +99,7 @@ def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]
 def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
     columns = JsonColumns()
     for record in limit_rows(flatten_json_rows(row_source.read_values, columns)):
-        columns.add_row(record.line, check_row_object(record.line, record.values))
+        columns.add_row(record.line, checked_row_object(record.line, record.values))
     notes = [row_source.note] if row_source.note else []
     if columns.task_count:
         notes.append("The values in “data” of each task were read as columns.")
@@ -117,7 +117,7 @@ def flatten_json_rows(read_values: NumberedValueReader, columns: JsonColumns) ->
     """Yield the rows, and add their columns. Raises `Invalid` (`json_unreadable`)."""
     for line, value in read_values():
         if not isinstance(value, dict):
-            check_row_object(line, value)
+            checked_row_object(line, value)
         row = flatten_task(value)
         columns.task_count += row is not value
         yield UploadedRow(line, row)
@@ -218,7 +218,7 @@ def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
     json_reader = JsonValueReader(read_chunks())
     type_by_name = dict[str, str]()
     for name in read_member_names(json_reader):
-        type_by_name[name] = skip_value(json_reader)
+        type_by_name[name] = skip_value_and_name_kind(json_reader)
     if json_reader.peek_character():
         return JsonRowSource(lambda: read_concatenated_objects(read_chunks))
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
@@ -267,7 +267,7 @@ def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
         json_reader.require_character(",", "a value")
 
 
-def skip_value(json_reader: JsonValueReader) -> str:
+def skip_value_and_name_kind(json_reader: JsonValueReader) -> str:
     """Skip the next value, and return its kind."""
     if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
@@ -283,4 +283,4 @@ def read_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[
         if name == list_name:
             yield from read_list_elements(json_reader)
             return
-        skip_value(json_reader)
+        skip_value_and_name_kind(json_reader)

@@ -18,7 +18,7 @@ class NonFiniteNumberError(ValueError):
     """NaN or infinity."""
 
 
-def refuse_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def pairs_to_dict_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         raise DuplicateNameError
@@ -30,7 +30,7 @@ def refuse_non_finite_number(name: str) -> NoReturn:
 
 
 STRICT_JSON_DECODER = json.JSONDecoder(
-    object_pairs_hook=refuse_duplicate_names, parse_constant=refuse_non_finite_number
+    object_pairs_hook=pairs_to_dict_without_duplicates, parse_constant=refuse_non_finite_number
 )
 
 
@@ -47,7 +47,7 @@ def json_error_sentence(problem: Exception) -> str:
     return "a number is too long or too large."
 
 
-def check_row_object(line_number: int, value: Any) -> dict[str, Any]:
+def checked_row_object(line_number: int, value: Any) -> dict[str, Any]:
     """Return an object that can be a row. Refuses texts that PostgreSQL cannot store.
 
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).

@@ -101,7 +101,7 @@ async def test_a_use_is_noted_at_most_once_a_minute(app, researcher):
     noted = []
     for seconds, address in ((0, "192.0.2.1"), (59, "192.0.2.2"), (61, "192.0.2.3")):
         async with borrow_autocommit_driver(app.state.database) as connection:
-            await tokens.admit_token(connection, token, address, now=start + timedelta(seconds=seconds))
+            await tokens.load_and_note_token_use(connection, token, address, now=start + timedelta(seconds=seconds))
         async with app.state.database.connect() as connection:
             (row,) = await tokens.list_api_tokens(connection, 1)
         noted.append(((row.last_used_at - start).seconds, row.last_used_from))
@@ -158,7 +158,7 @@ async def test_a_name_that_is_taken_is_refused_on_the_page(researcher):
 
 async def test_nobody_removes_themselves(app, researcher):
     async with app.state.database.connect() as connection:
-        me = await users.find_user(connection, "admin")
+        me = await users.fetch_user_by_name(connection, "admin")
     assert me
     response = await researcher.post(f"/admin/people/{me.id}/remove")
     assert response.status_code == 409
@@ -171,7 +171,7 @@ async def test_an_impossible_number_is_not_an_error_of_ours(researcher):
 
 async def a_link_for(app, name="admin"):
     async with app.state.database.begin() as connection:
-        user = await users.find_user(connection, name)
+        user = await users.fetch_user_by_name(connection, name)
         assert user
         return await login.create_one_time_login(connection, now=datetime.now(UTC), user_id=user.id)
 

@@ -76,7 +76,9 @@ async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         dan = await users.insert_user(connection, "dan", now=NOW, role="guest")
-        await users.store_password(connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b"")
+        await users.store_password_and_end_other_sessions(
+            connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
+        )
     token = await invited(engine, campaign)
     wrong = await client.post("/invitation", data=sent(token, "existing", password="wrong words"))
     assert (wrong.status_code, "Wrong username or password" in wrong.text) == (401, True)
@@ -196,7 +198,7 @@ async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_or_create_first_user(connection, now=NOW)
-        await users.store_password(
+        await users.store_password_and_end_other_sessions(
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
         )
         session = await login.start_session(connection, admin.id, now=NOW, hours=12)

@@ -29,7 +29,7 @@ PASSWORD = "ten small verbs"
 async def add(engine, name="ada", password=PASSWORD):
     async with engine.begin() as connection:
         user = await users.insert_user(connection, name, now=NOW)
-        await users.store_password(
+        await users.store_password_and_end_other_sessions(
             connection, user.id, await passwords.hash_password(password), kept_session_digest=b""
         )
     return user
@@ -185,11 +185,11 @@ async def test_a_session_that_nobody_uses_ends(engine):
     half = timedelta(minutes=15)
     async with engine.begin() as connection:
         session = await login.start_session(connection, user.id, now=NOW, hours=2, idle_minutes=30)
-        found = await login.find_session(connection, session, now=NOW + half)
+        found = await login.load_login_session(connection, session, now=NOW + half)
         assert found is not None
         await login.postpone_idle_end(connection, found, now=NOW + half, idle_minutes_allowed=30)
-        assert await login.find_session(connection, session, now=NOW + 2 * half)
-        assert await login.find_session(connection, session, now=NOW + 3 * half) is None
+        assert await login.load_login_session(connection, session, now=NOW + 2 * half)
+        assert await login.load_login_session(connection, session, now=NOW + 3 * half) is None
 
 
 async def test_a_page_that_asks_by_itself_is_not_somebody_at_work(app, researcher, engine):
@@ -206,10 +206,10 @@ async def test_a_session_is_found_until_it_ends_and_only_its_digest_is_stored(en
     user = await add(engine)
     async with engine.begin() as connection:
         session = await login.start_session(connection, user.id, now=NOW, hours=2)
-        found = await login.find_session(connection, session, now=NOW + timedelta(minutes=119))
+        found = await login.load_login_session(connection, session, now=NOW + timedelta(minutes=119))
         assert found is not None
         assert found.name == "ada"
-        assert await login.find_session(connection, session, now=NOW + timedelta(hours=2)) is None
+        assert await login.load_login_session(connection, session, now=NOW + timedelta(hours=2)) is None
         stored = (await connection.execute(text("SELECT token_hash FROM logins"))).scalar_one()
     assert stored == secret_digest(session)
 
@@ -448,5 +448,5 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
 def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
     assert users.normalize_typed_name(typed) == typed
     with pytest.raises(Invalid, match="only letters a to z"):
-        users.validate_login_name(typed)
-    assert users.normalize_typed_name(" Kim ") == users.validate_login_name(" Kim ") == "kim"
+        users.to_stored_login_name(typed)
+    assert users.normalize_typed_name(" Kim ") == users.to_stored_login_name(" Kim ") == "kim"

@@ -193,7 +193,9 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
         for name in names:
             claimed = told.model_copy(update={"email": name})
             with pytest.raises(Forbidden, match="No account here is connected"):
-                await identities.user_for_identity(connection, claimed, domains=["lab.example"], role="owner", now=NOW)
+                await identities.find_or_create_user_for_identity(
+                    connection, claimed, domains=["lab.example"], role="owner", now=NOW
+                )
 
 
 async def test_a_stranger_is_not_let_in_unless_their_domain_is(app, client, engine, provider):
@@ -326,7 +328,7 @@ def test_no_claims_are_more_than_refused(claims):
     usual = {"iss": "https://id.example", "aud": CLIENT, "sub": "a", "iat": time.time(), "nonce": begun.nonce}
     asked = Provider("https://id.example", CLIENT, SECRET)
     with suppress(Unauthenticated):
-        told = asked.verify_claims(usual | {"exp": time.time() + 300} | claims, begun)
+        told = asked.to_verified_identity(usual | {"exp": time.time() + 300} | claims, begun)
         assert told.subject.isprintable()
 
 

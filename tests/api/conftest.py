@@ -17,7 +17,7 @@ async def api_client(app, researcher):
     async with app.state.database.begin() as connection:
         (admin,) = await users.list_users(connection)
         session = secret_digest(researcher.cookies[app.state.cookie_name])
-        await users.store_password(
+        await users.store_password_and_end_other_sessions(
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=session
         )
     async with http_client(app) as client:

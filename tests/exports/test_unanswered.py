@@ -158,7 +158,7 @@ async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(en
     hit = await lease_hit(engine, who)
     await submit_scores(engine, who, hit)
     async with borrow_autocommit_driver(engine) as connection:
-        last = await undo.reopen_last_answer(connection, who, now=NOW)
+        last = await undo.load_last_answer_for_change(connection, who, now=NOW)
         await undo.replace_answer(connection, who, hit.id, last.seq, Form(last.form, source="form"), now=NOW)
     rows = await rows_of(engine, campaign.slug, "responses")
     first, second = (rows[: len(hit.items)], rows[len(hit.items) :])

@@ -14,7 +14,7 @@ from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
 from app.goal_monitor.monitor import scan_goal
-from app.goals.progress import Progress, counted_items, goal_progress, stored_goal_text
+from app.goals.progress import Progress, goal_progress, numbers_of_goal_items, stored_goal_text
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
 from app.quality import decisions
@@ -279,7 +279,7 @@ def test_a_goal_that_answers_cannot_tell_of_is_refused(subtests):
 
 def test_what_has_left_the_pool_and_what_every_hit_shows_do_not_count_for_a_goal():
     in_pool = np.array([True, False, True, True])
-    assert counted_items(unsaved(always_shown=[3]), in_pool).tolist() == [0, 2]
+    assert numbers_of_goal_items(unsaved(always_shown=[3]), in_pool).tolist() == [0, 2]
     assert in_pool.tolist() == [True, False, True, True]
 
 

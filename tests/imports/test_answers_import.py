@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits import undo
 from app.annotation.platforms.answer_files import read_answer_file
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.annotation.platforms.easel_results import check_easel_columns
+from app.annotation.platforms.easel_results import check_columns_and_detect_export
 from app.annotation.platforms.result_format import ResultRow
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -324,7 +324,7 @@ def test_every_column_of_an_export_is_known():
         UNJUDGED_REASON_COLUMN,
         *REMARK_TEXT_COLUMNS,
     )
-    assert check_easel_columns(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
+    assert check_columns_and_detect_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):

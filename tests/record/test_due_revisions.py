@@ -69,7 +69,7 @@ async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
 
 
 async def test_a_revision_that_was_asked_for_can_be_waited_for(engine, due):
-    await loop_of(engine).revise(due[0], now=NOW)
+    await loop_of(engine).start_revision_and_wait(due[0], now=NOW)
     assert await revisions.find_campaigns_due_for_revision(engine) == due[1:]
 
 
@@ -82,7 +82,7 @@ async def test_a_revision_goes_on_after_its_request_has_waited_long_enough(engin
         done.set()
 
     monkeypatch.setattr(due_revisions, "revise_posteriors", slow)
-    await loop_of(engine).revise(due[0], now=NOW, wait_seconds=0.01)
+    await loop_of(engine).start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
     assert await revisions.find_campaigns_due_for_revision(engine) == due
     may_go_on.set()
     await done.wait()
@@ -95,7 +95,7 @@ async def test_a_revision_that_a_stop_interrupts_stays_due(engine, due, monkeypa
 
     monkeypatch.setattr(due_revisions, "revise_posteriors", endless)
     loop = loop_of(engine)
-    await loop.revise(due[0], now=NOW, wait_seconds=0.01)
+    await loop.start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
     await loop.stop()
     assert await revisions.find_campaigns_due_for_revision(engine) == due
 
@@ -106,7 +106,7 @@ async def test_who_waits_for_a_revision_is_told_that_it_was_refused(engine, due,
 
     monkeypatch.setattr(due_revisions, "revise_posteriors", refuses)
     with pytest.raises(Conflict):
-        await loop_of(engine).revise(due[0], now=NOW)
+        await loop_of(engine).start_revision_and_wait(due[0], now=NOW)
 
 
 async def test_a_record_that_cannot_be_replayed_is_said_once(engine, due, monkeypatch, caplog):

@@ -14,7 +14,7 @@ from app.inference.online.state_queries import (
     run_law,
 )
 from app.record import bulk_update, law_storage
-from app.record.campaign_law import law_hit
+from app.record.campaign_law import response_as_law_hit
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
@@ -54,7 +54,7 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
     beliefs = initial_beliefs(campaign.law, items, campaign.criteria[0].law_parameters, kept)
-    beliefs.apply_hits([law_hit(campaign.criteria[0], response) for response in responses])
+    beliefs.apply_hits([response_as_law_hit(campaign.criteria[0], response) for response in responses])
     return beliefs
 
 
@@ -112,7 +112,7 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
     if at_once == 1:
         looked = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, FEW, law_state=kept))
-        changes = [looked.apply_hit(law_hit(campaign.criteria[0], response)) for response in responses]
+        changes = [looked.apply_hit(response_as_law_hit(campaign.criteria[0], response)) for response in responses]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
@@ -123,7 +123,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.apply_hit(law_hit(campaign.criteria[0], response))
+        stored.apply_hit(response_as_law_hit(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:

@@ -31,7 +31,7 @@ async def poll(engine, campaign, since=None):
 async def news(engine, campaign, since):
     """The watermark as of now, and the numbers of the responses that came in."""
     async with engine.connect() as connection:
-        now, answers = await responses.load_new_responses(connection, campaign.id, since, decided=0)
+        now, answers = await responses.load_watermark_and_new_responses(connection, campaign.id, since, decided=0)
         return now, [answer.seq for answer in answers]
 
 
@@ -99,7 +99,9 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     await answered(engine, campaign, "they")
     async with engine.connect() as connection:
         found = await responses.load_responses(connection, campaign.id, since=before, until=after)
-        assert await responses.count_responses(connection, campaign.id, after=0, since=before, until=after) == 2
+        assert (
+            await responses.count_responses_that_count(connection, campaign.id, after=0, since=before, until=after) == 2
+        )
     assert [answer.seq for answer in found] == between
     assert first == between[0]
 

@@ -4,33 +4,33 @@ import pytest
 
 from app.record.pace import (
     Pace,
+    build_hourly_rate_bars,
     describe_silence,
     format_hours,
     hours_to_completion,
-    pace_bars,
     recent_hits_and_hourly_rate,
 )
 
 
 def test_a_young_campaign_has_bars_of_a_minute():
-    assert pace_bars({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
+    assert build_hourly_rate_bars({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
 
 
 def test_bars_widen_so_that_there_are_never_many():
-    assert pace_bars({}, 0, 29 * 60).bar_minutes == 1
-    assert pace_bars({}, 0, 30 * 60).bar_minutes == 5
-    assert pace_bars({}, 0, 150 * 60).bar_minutes == 15
-    assert pace_bars({}, 0, 450 * 60).bar_minutes == 60
+    assert build_hourly_rate_bars({}, 0, 29 * 60).bar_minutes == 1
+    assert build_hourly_rate_bars({}, 0, 30 * 60).bar_minutes == 5
+    assert build_hourly_rate_bars({}, 0, 150 * 60).bar_minutes == 15
+    assert build_hourly_rate_bars({}, 0, 450 * 60).bar_minutes == 60
 
 
 def test_bars_begin_on_the_clock_and_count_per_hour():
-    drawn = pace_bars({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
+    drawn = build_hourly_rate_bars({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
     assert (drawn.start_minute, drawn.bar_minutes) == (60, 5)
     assert drawn.hits_per_hour == [36, 48, 0, 0, 0, 0, 0, 12]
 
 
 def test_only_the_last_24_hours_are_shown():
-    drawn = pace_bars({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
+    drawn = build_hourly_rate_bars({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
     assert drawn.start_minute == 1560
     assert len(drawn.hits_per_hour) == 24
     assert sum(drawn.hits_per_hour) == 1
@@ -68,7 +68,8 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
                 _, rate = recent_hits_and_hourly_rate(counts, first, now) or (0, 0.0)
                 assert rate == pytest.approx(STEADY, rel=0.02)
                 assert all(
-                    bar == pytest.approx(STEADY, rel=0.05) for bar in pace_bars(counts, first, now).hits_per_hour
+                    bar == pytest.approx(STEADY, rel=0.05)
+                    for bar in build_hourly_rate_bars(counts, first, now).hits_per_hour
                 )
 
 
@@ -78,8 +79,8 @@ def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
 
 
 def test_a_single_answer_is_one_in_its_bar():
-    assert pace_bars({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
-    assert pace_bars({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
+    assert build_hourly_rate_bars({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
+    assert build_hourly_rate_bars({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
 
 
 HOUR = timedelta(hours=1)

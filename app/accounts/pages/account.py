@@ -10,8 +10,8 @@ from app.accounts import identities, login, passwords, tokens, users
 from app.accounts.guards import (
     RESEARCHER_HOME,
     Researcher,
-    find_known_browser,
     known_browser_cookie_name,
+    known_browser_id,
     refuse_cross_site_login,
     researcher_router,
     safe_next_path,
@@ -70,7 +70,7 @@ async def submit_login(
                 user = await users.load_user(connection, await login.redeem_one_time_login(connection, token, now=now))
                 session = await login.start_session(connection, user.id, now=now, by_link=True, **session_limits)
         else:
-            browser = find_known_browser(request, name)
+            browser = known_browser_id(request, name)
             user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
             async with database.begin() as connection:
                 session = await login.start_session(connection, user.id, now=now, **session_limits)
@@ -152,14 +152,14 @@ async def change_password(
     the current one.
     """
     try:
-        passwords.validate_password(password)
-        await confirm_current_password(request, database, session, current, now=now)
+        passwords.checked_password(password)
+        await require_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_account_page(request, connection, session, refusal=refusal)
     password_hash = await passwords.hash_password(password)
     async with database.begin() as connection:
-        await users.store_password(
+        await users.store_password_and_end_other_sessions(
             connection,
             session.user_id,
             password_hash,
@@ -169,7 +169,7 @@ async def change_password(
     return RedirectResponse(f"{ACCOUNT_PATH}?done=password", status_code=303)
 
 
-async def confirm_current_password(
+async def require_current_password(
     request: Request, database: Database, session: login.LoginSession, current: str, *, now: datetime
 ) -> None:
     """Raise `Invalid` (`wrong_password`) unless `current` is the password, so that an open browser is not enough to
@@ -205,7 +205,7 @@ class PasswordNeeded(Refusal):
         self.fields = fields
 
 
-def require_password(act: str) -> Any:
+def password_confirmation_dependency(act: str) -> Any:
     """Return a dependency that admits an act only with the current password, the field `current` of its form. A browser
     that sends none, or a wrong one, gets a page that asks for it and then does the act.
 
@@ -221,7 +221,7 @@ def require_password(act: str) -> Any:
         try:
             if not form.get("current"):
                 raise Forbidden("Enter your current password. Nothing was changed yet.", code="password_needed")
-            await confirm_current_password(request, database, session, str(form["current"]), now=now)
+            await require_current_password(request, database, session, str(form["current"]), now=now)
         except Refusal as refusal:
             fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
             fields = [(name, value) for name, value in fields if name not in CONFIRMATION_FIELDS]
@@ -253,7 +253,7 @@ async def submit_logout_everywhere(request: Request, session: Researcher, connec
     return logout_response(request)
 
 
-@router.post("/tokens", dependencies=[require_password("create a token")])
+@router.post("/tokens", dependencies=[password_confirmation_dependency("create a token")])
 async def submit_token(
     *,
     request: Request,

@@ -8,14 +8,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts import invitations, login, passwords, users
 from app.accounts.guards import (
     RESEARCHER_HOME,
-    find_known_browser,
+    known_browser_id,
     link_cookie_name,
     refuse_cross_site_login,
     require_csrf,
     session_cookie_value,
 )
 from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_options, login_response
-from app.accounts.shared_links import find_slug_by_shared_link
+from app.accounts.shared_links import slug_of_shared_link
 from app.errors import NotFound, Refusal
 from app.http.dependencies import (
     AppSettings,
@@ -48,7 +48,7 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
     """Redirect to the campaign and set the secret as a cookie for its pages, so that it appears in no URL that others
     may see.
     """
-    slug = await find_slug_by_shared_link(connection, secret)
+    slug = await slug_of_shared_link(connection, secret)
     if slug is None:
         raise NotFound("This link was withdrawn or is incomplete. Ask for a new one.", code="link_not_found")
     address = f"{RESEARCHER_HOME}/campaigns/{slug}"
@@ -62,7 +62,7 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
     """Show the invitation with a form: mail programs that open links must not use it up."""
     row = await invitations.find_open_invitation(connection, token, now=now)
-    session = await login.find_session(connection, session_cookie_value(request), now=now)
+    session = await login.load_login_session(connection, session_cookie_value(request), now=now)
     return render_invitation_page(request, row, token, session)
 
 
@@ -97,7 +97,7 @@ async def submit_invitation(
     """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
         row = await invitations.find_open_invitation(connection, token, now=now)
-        session = await login.find_session(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session(connection, session_cookie_value(request), now=now)
     target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
     try:
         if way == "me" and session is not None:
@@ -105,14 +105,14 @@ async def submit_invitation(
             await require_csrf(request)
             await accept_invitation_for_user(database, token, session.user_id, now=now)
             return RedirectResponse(target, status_code=303)
-        return await accept_and_log_in(
+        return await accept_invitation_and_log_in(
             request, database, settings, target, token=token, way=way, name=name, password=password
         )
     except Refusal as refusal:
         return render_invitation_page(request, row, token, session, refusal=refusal, way=way, name=name)
 
 
-async def accept_and_log_in(
+async def accept_invitation_and_log_in(
     request: Request,
     database: Database,
     settings: Settings,
@@ -127,12 +127,12 @@ async def accept_and_log_in(
     now = await get_now()
     session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     if way == "new":
-        passwords.validate_password(password)
+        passwords.checked_password(password)
         password_hash = await passwords.hash_password(password)
         async with database.begin() as connection:
             _, user = await invitations.accept_invitation_as_new_user(connection, token, name, password_hash, now=now)
     else:
-        browser = find_known_browser(request, name)
+        browser = known_browser_id(request, name)
         user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
         await accept_invitation_for_user(database, token, user.id, now=now)
     async with database.begin() as connection:

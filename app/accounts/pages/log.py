@@ -33,7 +33,7 @@ async def server_log_page(request: Request, connection: Transaction, query: LogQ
 async def export_server_log(
     database: ReadingDatabase, query: LogQuery, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
-    return log_download(database, query, None, "easel", ending, now=now)
+    return audit_log_download(database, query, None, "easel", ending, now=now)
 
 
 @router.get("/campaigns/{slug}/log")
@@ -46,7 +46,7 @@ async def export_campaign_log(
     connection: Transaction, database: ReadingDatabase, slug: str, query: LogQuery, *, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
     campaign = await load_campaign_by_slug(connection, slug)
-    return log_download(database, query, campaign.id, slug, ending, now=now)
+    return audit_log_download(database, query, campaign.id, slug, ending, now=now)
 
 
 async def render_log_page(
@@ -69,7 +69,7 @@ async def render_log_page(
     return render_page(request, "admin/log.html", context)
 
 
-def log_download(
+def audit_log_download(
     database: ReadingDatabase,
     query: AuditLogQuery,
     campaign_id: int | None,

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts import invitations, members, shared_links
 from app.accounts.guards import Researcher, researcher_router
-from app.accounts.pages.account import confirm_current_password, require_password
+from app.accounts.pages.account import password_confirmation_dependency, require_current_password
 from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
 from app.errors import Refusal
@@ -68,7 +68,7 @@ async def run_member_action(
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done={done_key}", status_code=303)
 
 
-@router.post("/members", dependencies=[require_password("add a member")])
+@router.post("/members", dependencies=[password_confirmation_dependency("add a member")])
 async def submit_new_member(
     *,
     request: Request,
@@ -82,7 +82,7 @@ async def submit_new_member(
     return await run_member_action(request, database, slug, add, "member-added", form="add")
 
 
-@router.post("/members/{user_id}/role", dependencies=[require_password("change the role of a member")])
+@router.post("/members/{user_id}/role", dependencies=[password_confirmation_dependency("change the role of a member")])
 async def submit_member_role(
     request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
 ) -> Response:
@@ -90,7 +90,7 @@ async def submit_member_role(
     return await run_member_action(request, database, slug, change_role, "role")
 
 
-@router.post("/members/{user_id}/remove", dependencies=[require_password("remove a member")])
+@router.post("/members/{user_id}/remove", dependencies=[password_confirmation_dependency("remove a member")])
 async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
     remove = partial(members.remove_member, user_id=user_id)
     return await run_member_action(request, database, slug, remove, "member-removed")
@@ -110,7 +110,7 @@ async def submit_campaign_invitation(
 ) -> HTMLResponse:
     """Create an invitation to the campaign."""
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
             token = await invitations.create_invitation(
@@ -129,7 +129,7 @@ async def withdraw_campaign_invitation(connection: Transaction, slug: str, invit
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
 
 
-@router.post("/links", dependencies=[require_password("make a read-only link")])
+@router.post("/links", dependencies=[password_confirmation_dependency("make a read-only link")])
 async def submit_shared_link(
     *, request: Request, database: Database, session: Researcher, slug: str, now: Now, words: MemberFormText = ""
 ) -> HTMLResponse:

@@ -12,10 +12,10 @@ from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_d
 from app.accounts.pages.account import (
     ACCOUNT_PATH,
     SEND_ORIGIN_HEADERS,
-    confirm_current_password,
     cookie_options,
     login_response,
     render_account_page,
+    require_current_password,
 )
 from app.errors import NotFound, Refusal
 from app.http.dependencies import AppSettings, Database, Now, render_page, request_base_url
@@ -69,13 +69,13 @@ async def finish_openid_login(
         provider, login_state = require_provider(request), read_login_state(request, state)
         if error:
             raise provider_denied_error()
-        claims = await provider.exchange_code(code, login_state, openid_callback_url(request))
+        claims = await provider.exchange_code_for_identity(code, login_state, openid_callback_url(request))
         if login_state.user is not None:
             response = await finish_identity_connection(request, database, login_state.user, claims, now)
         else:
             async with database.begin() as connection:
                 admission: dict[str, Any] = {"domains": settings.oidc_domains, "role": settings.oidc_role}
-                user = await identities.user_for_identity(connection, claims, now=now, **admission)
+                user = await identities.find_or_create_user_for_identity(connection, claims, now=now, **admission)
                 session_limits: dict[str, Any] = {
                     "hours": settings.session_hours,
                     "idle_minutes": settings.idle_minutes,
@@ -94,7 +94,7 @@ async def start_identity_connection(
 ) -> Response:
     """Redirect to the provider, to connect its login with this account."""
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
         return await redirect_to_provider(request, LoginState.new(ACCOUNT_PATH, session.user_id))
     except Refusal as refusal:
         async with database.begin() as connection:
@@ -106,7 +106,7 @@ async def submit_disconnection(
     *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
 ) -> Response:
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             await identities.disconnect_identity(connection, session.user_id, require_provider(request).issuer)
     except Refusal as refusal:
@@ -122,7 +122,7 @@ async def finish_identity_connection(
     account page. Raises as `connect_identity` does, and `Unauthenticated` (`provider_refused`).
     """
     async with database.begin() as connection:
-        session = await login.find_session(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session(connection, session_cookie_value(request), now=now)
         if session is None or session.user_id != user_id:
             raise provider_refused_error()
         await identities.connect_identity(connection, claims, user_id, now=now)

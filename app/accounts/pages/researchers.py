@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts import invitations, login, users
 from app.accounts.guards import Researcher, researcher_router
-from app.accounts.pages.account import confirm_current_password, require_password
+from app.accounts.pages.account import password_confirmation_dependency, require_current_password
 from app.accounts.pages.invitations import invitation_url
 from app.accounts.roles import MEMBER, ROLES
 from app.errors import Refusal
@@ -62,7 +62,7 @@ async def submit_server_invitation(
 ) -> HTMLResponse:
     """Create an invitation for a person who will choose their own login name."""
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             token = await invitations.create_invitation(
                 connection, None, role, words, inviter_id=session.user_id, now=now
@@ -93,16 +93,16 @@ async def submit_new_researcher(
 ) -> HTMLResponse:
     """Add a researcher, who comes in by a one-time link and then chooses a password."""
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             user = await users.insert_user(connection, name, now=now, role=role)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_researchers_page(request, connection, refusal=refusal, form="users")
-    return await render_page_with_login_link(request, database, user, now=now)
+    return await create_login_link_and_render_page(request, database, user, now=now)
 
 
-@router.post("/{user_id}/role", dependencies=[require_password("change the role of a researcher")])
+@router.post("/{user_id}/role", dependencies=[password_confirmation_dependency("change the role of a researcher")])
 async def submit_server_role(
     request: Request, database: Database, user_id: RowId, role: ResearcherFormText = ""
 ) -> Response:
@@ -134,13 +134,13 @@ async def submit_login_link(
     async with database.begin() as connection:
         user = await users.load_user(connection, user_id)
     try:
-        await confirm_current_password(request, database, session, current, now=now)
+        await require_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
         return render_page(request, "admin/login_link.html", {"user": user}, refusal=refusal)
-    return await render_page_with_login_link(request, database, user, now=now)
+    return await create_login_link_and_render_page(request, database, user, now=now)
 
 
-async def render_page_with_login_link(
+async def create_login_link_and_render_page(
     request: Request, database: Database, user: Any, *, now: datetime
 ) -> HTMLResponse:
     """Show the page with a new login link for a researcher."""
@@ -156,7 +156,7 @@ async def confirm_removal_page(request: Request, connection: Transaction, user_i
     return render_page(request, "admin/remove_user.html", {"user": await users.load_user(connection, user_id)})
 
 
-@router.post("/{user_id}/remove", dependencies=[require_password("remove a researcher")])
+@router.post("/{user_id}/remove", dependencies=[password_confirmation_dependency("remove a researcher")])
 async def submit_researcher_removal(connection: Transaction, session: Researcher, user_id: RowId) -> Response:
     await users.delete_user(connection, user_id, actor_id=session.user_id)
     return RedirectResponse(f"{RESEARCHERS_PATH}?done=user-removed", status_code=303)

@@ -69,7 +69,7 @@ AnnotatorName = Annotated[
 ]
 
 
-async def admit_program_connection(
+async def connection_of_admitted_program(
     request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
 ) -> Driver:
     """Return the request's connection after the program's token was accepted on it."""
@@ -77,7 +77,7 @@ async def admit_program_connection(
     return connection
 
 
-async def load_program_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
+async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
     """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
     hit_id = parse_row_id(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
@@ -87,7 +87,7 @@ async def load_program_hit(request: Request, token: guards.BearerToken) -> progr
     return hit
 
 
-LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(load_program_hit)]
+LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_program_and_load_hit)]
 
 
 async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
@@ -163,7 +163,7 @@ CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdow
 @router.post("/campaigns/{slug}/hits", responses=document_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
 async def request_next_hit(
     request: Request,
-    connection: Annotated[Driver, Depends(admit_program_connection)],
+    connection: Annotated[Driver, Depends(connection_of_admitted_program)],
     now: Now,
     slug: str,
     request_body: AnnotatorRequest,
@@ -222,7 +222,10 @@ class ConsentSchema(BaseModel):
     ),
 )
 async def store_consent(
-    connection: Annotated[Driver, Depends(admit_program_connection)], now: Now, slug: str, request_body: ConsentRequest
+    connection: Annotated[Driver, Depends(connection_of_admitted_program)],
+    now: Now,
+    slug: str,
+    request_body: ConsentRequest,
 ) -> ConsentSchema:
     """Store an annotator's answer to the campaign's consent text. A repeated request changes nothing; the reply has the
     stored answer.
@@ -234,7 +237,7 @@ async def store_consent(
     await visit_progress.store_step_result(
         connection, await visit_progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now
     )
-    stored = consent.consent_result(
+    stored = consent.find_consent_answer(
         request_body.version, (await visit_progress.load_visit(connection, assignment)).history
     )
     return ConsentSchema(version=stored.version, agreed=stored.outcome == "passed")
@@ -266,7 +269,7 @@ ResponseValues = dict[ItemId, ResponseValue | None] | list[ResponseValue | None]
 CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
 
 
-def telemetry_kind(telemetry: object) -> str:
+def telemetry_key_kind(telemetry: object) -> str:
     """Return "criteria" if telemetry is nested by criterion, else "items". `{"x": {}}` fits both: "criteria" then."""
     entries = telemetry.values() if isinstance(telemetry, dict) else [None]
     is_nested = all(
@@ -282,7 +285,7 @@ FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
-    Discriminator(telemetry_kind),
+    Discriminator(telemetry_key_kind),
 ]
 
 
@@ -339,7 +342,7 @@ class ResponseRequest(InputModel):
         values = self.values.values() if isinstance(self.values, dict) else ()
         return any(isinstance(value, dict | list) for value in values)
 
-    def answers_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
+    def values_and_touches_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
         """Return values and telemetry by criterion name, under the name "" if the request names no criteria.
 
         Raises:
@@ -395,7 +398,7 @@ async def post_response(
     program_annotators.check_hit_annotator(hit, hit_id, response.annotator)
     answers = {
         name: build_program_answer(hit, values, touches, response)
-        for name, (values, touches) in response.answers_by_criterion().items()
+        for name, (values, touches) in response.values_and_touches_by_criterion().items()
     }
     answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
@@ -423,9 +426,9 @@ def build_program_answer(
         number: Touch(**touch.model_dump())
         for number, touch in program_annotators.key_by_item_number(hit, telemetry).items()
     }
-    values_by_item = program_annotators.values_by_number(hit, values_sent)
+    values_by_item = program_annotators.values_by_item_number(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
-    unjudged = program_annotators.reasons_by_number(hit, response.reasons, values_by_item.keys() - values.keys())
+    unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())
     remarks = build_program_remarks(hit, response)
     return Answer(values, touches, response.viewport, program_annotators.API_PLATFORM_NAME, unjudged, remarks)
 

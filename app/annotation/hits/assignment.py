@@ -57,7 +57,7 @@ NEEDS_OPEN_HITS = "held_hit.id IS NULL AND c.selection = 'streaming' AND copy.re
 CHANGES_QUERY_COLUMNS = {
     "campaign": "c.id",
     "revision": "c.revision",
-    "people": "c.unjudged_people",
+    "unjudged_people": "c.unjudged_people",
     "since": "copy.since",
 }
 
@@ -306,7 +306,7 @@ def assignment_query_by_id(assignment: AssignmentId, visitor: Visitor | None = N
     )
 
 
-async def load_assignment(
+async def load_assignment_and_update_cache(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
 ) -> AssignmentState:
     """Return the state of the assignment, and apply to the cache the posteriors that changed since its last read.
@@ -322,7 +322,11 @@ async def load_assignment(
 
     """
     visitor = query.visitor.address_hash if query.visitor else None
-    parameters = {**query.parameters, **cache.watermark_parameters(query.campaign, refresh=refresh), "visitor": visitor}
+    parameters = {
+        **query.parameters,
+        **cache.cached_copy_query_parameters(query.campaign, refresh=refresh),
+        "visitor": visitor,
+    }
     is_extended = query.campaign in cache.extended_campaigns
     row = await fetch_first_row(
         connection, query.extended_statement if is_extended else query.statement, parameters, AssignmentState

@@ -310,7 +310,7 @@ class PosteriorCache:
             )
         return campaign_index.open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
 
-    def watermark_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
+    def cached_copy_query_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
         """Return query parameters: the watermark of the campaign's copy, and whether it remembers its open HITs.
 
         Args:

@@ -13,7 +13,7 @@ from app.quality.check_positions import PlacedCheck, place_checks, presented_num
 from app.quality.checks import CheckItem
 
 
-async def checks_for_next_hit(
+async def draw_checks_for_next_hit(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache
 ) -> Sequence[CheckItem]:
     """Return the checks for this annotator's next HIT, usually none. Programs get none: they know their items by name.
@@ -69,7 +69,7 @@ def insert_checks(
     return replace(proposal, checks=placed_checks)
 
 
-def items_with_checks(
+def presented_numbers_ids_and_texts(
     items: Sequence[int],
     ids: Sequence[str] | None,
     texts: Sequence[str] | None,

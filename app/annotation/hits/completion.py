@@ -4,9 +4,9 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import NextHit, find_next_hit, release_lease
+from app.annotation.hits.leases import NextHit, end_lease_and_build_refusal, find_next_hit
 from app.annotation.platforms.platform import Completion, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
@@ -22,15 +22,17 @@ def can_leave(assignment: AssignmentState) -> bool:
     )
 
 
-async def end_visit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
+async def end_visit_or_find_next_hit(
+    connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime
+) -> NextHit:
     """End the visit: other annotators may get the held HIT, and this one may still come back to it.
 
     If leaving is not allowed or the annotator is held, treat it as a request for a HIT, so no completion code leaks.
     """
-    assignment = await load_assignment(connection, cache, query)
+    assignment = await load_assignment_and_update_cache(connection, cache, query)
     if assignment.held_back or not can_leave(assignment):
         return await find_next_hit(connection, cache, query, now=now)
-    return await release_lease(connection, assignment, "stopped", now=now)
+    return await end_lease_and_build_refusal(connection, assignment, "stopped", now=now)
 
 
 def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:

@@ -48,7 +48,9 @@ class OwnAnswer(Record):
     counts: bool
 
 
-async def load_item_labels(connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex) -> None:
+async def update_index_label_counts(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+) -> None:
     """Update the index with the present label counts, if the rule reads them."""
     index = campaign_index.index
     if isinstance(index, LabelIndex) and index.items_with_unread_labels:

@@ -9,8 +9,8 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_context import implied_pairs_filter, load_item_labels
-from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
+from app.annotation.hits.draw_context import implied_pairs_filter, update_index_label_counts
+from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffle_with_always_shown_items
 from app.annotation.hits.iteration_schedule import propose_scheduled_hit
 from app.database.session import Driver
 from app.selection.rule import Draw, PairFilter, union_for_reading
@@ -34,7 +34,7 @@ async def propose_hit(
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
         return await propose_scheduled_hit(connection, assignment, campaign_index, cache, now=now)
-    await load_item_labels(connection, assignment, campaign_index)
+    await update_index_label_counts(connection, assignment, campaign_index)
     return draw_streaming_hit(
         assignment,
         campaign_index,
@@ -91,7 +91,7 @@ def draw_streaming_hit(
             full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
         )
         return None
-    items = presentation_order(assignment, draw.items, campaign_index.rng)
+    items = shuffle_with_always_shown_items(assignment, draw.items, campaign_index.rng)
     return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
 
 
@@ -126,7 +126,7 @@ def draw_systems_hit(
         if draw is None:
             return None
         if (
-            systems_and_segment := choose_segment(
+            systems_and_segment := choose_systems_and_segment(
                 assignment,
                 campaign_index,
                 draw,
@@ -150,7 +150,7 @@ def draw_systems_hit(
     return None
 
 
-def choose_segment(
+def choose_systems_and_segment(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     draw: Draw,
@@ -200,7 +200,7 @@ def choose_segment(
         drawn is None
         or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
     ):
-        return draw_distinct_outputs(
+        return draw_distinct_systems_and_segment(
             assignment,
             campaign_index,
             draw.leader,
@@ -209,10 +209,10 @@ def choose_segment(
             segments_seen=segments_seen,
             rng=rng,
         )
-    return presentation_order(assignment, drawn.items, rng), segment
+    return shuffle_with_always_shown_items(assignment, drawn.items, rng), segment
 
 
-def draw_distinct_outputs(
+def draw_distinct_systems_and_segment(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     leader: int,
@@ -257,4 +257,4 @@ def draw_distinct_outputs(
         initial_items=[leader],
         rng=rng,
     )
-    return None if drawn is None else (presentation_order(assignment, drawn.items, rng), segment)
+    return None if drawn is None else (shuffle_with_always_shown_items(assignment, drawn.items, rng), segment)

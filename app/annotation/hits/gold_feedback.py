@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import ServedCampaign
-from app.annotation.onboarding.training import answered_order, practice_value_text
+from app.annotation.onboarding.training import answered_order, format_practice_value
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.media.render_items import render_campaign_items
@@ -65,4 +65,4 @@ async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_i
     judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
         return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
-    return GoldFeedback(items, [practice_value_text(design, value) for value in judged_values], feedbacks)
+    return GoldFeedback(items, [format_practice_value(design, value) for value in judged_values], feedbacks)

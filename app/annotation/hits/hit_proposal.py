@@ -59,7 +59,9 @@ def items_never_repeated(assignment: AssignmentState) -> Collection[int]:
     return (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
 
 
-def presentation_order(assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator) -> list[int]:
+def shuffle_with_always_shown_items(
+    assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator
+) -> list[int]:
     """Return all items of a HIT, including those that every HIT shows, in random order."""
     return (
         rng.permutation([*drawn_items, *assignment.always_shown]).tolist() if assignment.always_shown else drawn_items

@@ -17,7 +17,7 @@ from app.annotation.hits.assignment import (
     AssignmentState,
 )
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.hit_proposal import HitProposal, presentation_order, seen_or_held_items
+from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffle_with_always_shown_items
 from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_value, fetch_values
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -105,7 +105,9 @@ async def propose_scheduled_hit(
     """Return a free place of the current iteration. Schedule the next iteration if this one waits for no HIT."""
     iteration = assignment.iteration
     if iteration >= 0:
-        proposal, finished = await find_free_place(connection, assignment, campaign_index, iteration, cache, now=now)
+        proposal, finished = await propose_free_scheduled_hit(
+            connection, assignment, campaign_index, iteration, cache, now=now
+        )
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
@@ -114,13 +116,13 @@ async def propose_scheduled_hit(
             current += 1
             # Loaded again: the schedule must use the answers that completed the previous iteration.
             campaign_index = await cache.load_current_index(connection, assignment)
-            if not await store_iteration_schedule(connection, assignment, campaign_index, current):
+            if not await draw_and_store_iteration_hits(connection, assignment, campaign_index, current):
                 return None
-    proposal, _ = await find_free_place(connection, assignment, campaign_index, current, cache, now=now)
+    proposal, _ = await propose_free_scheduled_hit(connection, assignment, campaign_index, current, cache, now=now)
     return proposal
 
 
-async def find_free_place(
+async def propose_free_scheduled_hit(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
@@ -153,7 +155,7 @@ async def find_free_place(
     keeps_leader = place.leader in items
     proposal = HitProposal(
         leader=place.leader if keeps_leader else items[0],
-        items=presentation_order(assignment, items, campaign_index.rng),
+        items=shuffle_with_always_shown_items(assignment, items, campaign_index.rng),
         reason=place.drawn_because if keeps_leader else REPLACED_LEADER_REASON,
         probability=place.leader_probability if keeps_leader else None,
         iteration=iteration,
@@ -188,7 +190,7 @@ async def fill_place_with_unneeded_items(
     return items if draw is None else draw.items
 
 
-async def store_iteration_schedule(
+async def draw_and_store_iteration_hits(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, iteration: int
 ) -> bool:
     """Draw and store all HITs of an iteration. Return False if open HITs hold everything that is still needed.

@@ -210,7 +210,7 @@ LEASE_FUNCTION = f"""
 """
 
 
-def lock_and_lease_sql(shown_sql: str) -> TextClause:
+def lease_hit_statement(shown_sql: str) -> TextClause:
     """Return the statement that leases a HIT and selects the columns of `shown_sql`."""
     return text(f"""
     SELECT leased.id, leased.expires_at, shown.*
@@ -220,8 +220,8 @@ def lock_and_lease_sql(shown_sql: str) -> TextClause:
 """)
 
 
-LOCK_AND_LEASE = lock_and_lease_sql(SELECT_SHOWN_ITEMS)
-LOCK_AND_LEASE_OUTPUTS = lock_and_lease_sql(SELECT_SHOWN_OUTPUTS)
+LOCK_AND_LEASE = lease_hit_statement(SELECT_SHOWN_ITEMS)
+LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(SELECT_SHOWN_OUTPUTS)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 

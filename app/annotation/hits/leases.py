@@ -17,7 +17,7 @@ from app.annotation.hits.assignment import (
     DATABASE_TIME,
     AssignmentQuery,
     AssignmentState,
-    load_assignment,
+    load_assignment_and_update_cache,
 )
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
@@ -30,7 +30,7 @@ from app.annotation.hits.lease_sql import (
     lease_hit,
     renew_lease,
 )
-from app.annotation.hits.no_hit_reasons import NoHitReason, find_no_hit_reason, has_items_left
+from app.annotation.hits.no_hit_reasons import NoHitReason, determine_no_hit_reason, has_hit_left_after_answering
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
@@ -169,25 +169,25 @@ async def find_next_hit(connection: Driver, cache: PosteriorCache, query: Assign
         next_hit = await try_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
         if next_hit is not None:
             return next_hit
-    return NextHit(await load_assignment(connection, cache, query), reason="wait")
+    return NextHit(await load_assignment_and_update_cache(connection, cache, query), reason="wait")
 
 
 async def try_next_hit(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime, refresh: bool = False
 ) -> NextHit | None:
     """Try once to find the next HIT; return None if the caller must try again with `refresh`."""
-    assignment = await load_assignment(connection, cache, query, refresh=refresh)
+    assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.held_back or not assignment.admitted:
-        if refusal := await refuse_or_admit(connection, assignment, now=now):
+        if refusal := await admit_or_build_refusal(connection, assignment, now=now):
             return refusal
-        assignment = await load_assignment(connection, cache, query, refresh=refresh)
+        assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.hit_id is None and assignment.begun_elsewhere and not assignment.one_hit:
         await take_over_hit(connection, assignment)
-        assignment = await load_assignment(connection, cache, query, refresh=refresh)
+        assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.hit_id is not None:
         return await resume_held_hit(connection, assignment, query.visitor, now=now)
-    if reason := closed_reason(assignment) or too_many_untouched_reason(assignment, query.visitor):
-        return await refuse_hit(connection, assignment, reason, now=now)
+    if reason := reason_assignment_gets_no_hit(assignment) or too_many_untouched_reason(assignment, query.visitor):
+        return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
     return await lease_new_hit(connection, cache, assignment, query.visitor, now=now)
 
 
@@ -196,15 +196,17 @@ async def lease_new_hit(
 ) -> NextHit | None:
     """Lease a HIT to an annotator who holds none, or return why there is none; None as in `try_next_hit`."""
     checks = (
-        () if not assignment.has_checks else await check_placement.checks_for_next_hit(connection, assignment, cache)
+        ()
+        if not assignment.has_checks
+        else await check_placement.draw_checks_for_next_hit(connection, assignment, cache)
     )
     check_count = check_placement.count_check_slots(assignment, checks)
     proposal = await propose_hit(connection, assignment, cache, now=now, check_count=check_count)
     if did_draw_use_cached_open_hits(assignment) and should_retry_fresh(assignment, proposal, check_count):
         return None
     if proposal is None:
-        return await refuse_hit(
-            connection, assignment, await find_no_hit_reason(connection, assignment, cache, now=now), now=now
+        return await complete_if_finished_and_build_refusal(
+            connection, assignment, await determine_no_hit_reason(connection, assignment, cache, now=now), now=now
         )
     if checks:
         proposal = check_placement.insert_checks(assignment, cache, proposal, checks)
@@ -219,11 +221,13 @@ async def lease_new_hit(
     return leased_hit
 
 
-async def refuse_or_admit(connection: Driver, assignment: AssignmentState, *, now: datetime) -> NextHit | None:
+async def admit_or_build_refusal(connection: Driver, assignment: AssignmentState, *, now: datetime) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
-        return await release_lease(connection, assignment, closed_reason(assignment) or "held", now=now)
-    if reason := closed_reason(assignment):
+        return await end_lease_and_build_refusal(
+            connection, assignment, reason_assignment_gets_no_hit(assignment) or "held", now=now
+        )
+    if reason := reason_assignment_gets_no_hit(assignment):
         return NextHit(assignment, reason=reason)
     visit = await visit_progress.load_visit_and_admit(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
@@ -258,15 +262,15 @@ async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None
         await execute_statement(connection, TAKE_OVER_HIT, parameters)
 
 
-async def release_lease(
+async def end_lease_and_build_refusal(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
     await execute_statement(connection, END_LEASE, {"campaign": assignment.campaign_id, "hit": assignment.hit_id})
-    return await refuse_hit(connection, assignment, reason, now=now)
+    return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
 
 
-def closed_reason(assignment: AssignmentState) -> NoHitReason | None:
+def reason_assignment_gets_no_hit(assignment: AssignmentState) -> NoHitReason | None:
     """Return the reason why this assignment gets no HIT even if items are left, or None."""
     if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
@@ -316,8 +320,8 @@ async def resume_held_hit(
     )
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
-        if reason := closed_reason(assignment) or too_many_untouched_reason(assignment, visitor):
-            return await refuse_hit(connection, assignment, reason, now=now)
+        if reason := reason_assignment_gets_no_hit(assignment) or too_many_untouched_reason(assignment, visitor):
+            return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
         expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
     (row,) = await fetch_rows(connection, statement, parameters, HeldItems)
@@ -328,7 +332,7 @@ async def resume_held_hit(
     shown, ids, texts = items, row.ids, row.texts
     if assignment.has_checks:
         placed_checks, checks = await load_checks_of_hit(connection, assignment.campaign_id, assignment.hit_id)
-        shown, ids, texts = check_placement.items_with_checks(items, ids, texts, placed_checks, checks)
+        shown, ids, texts = check_placement.presented_numbers_ids_and_texts(items, ids, texts, placed_checks, checks)
     hit = HitOnPage(
         id=assignment.hit_id,
         items=shown,
@@ -359,7 +363,9 @@ async def lease_proposal(
     shown, ids, texts = proposal.visible_items, row.ids, row.texts
     if proposal.checks:
         check_by_number = {check.number: check for check in checks}
-        shown, ids, texts = check_placement.items_with_checks(shown, ids, texts, proposal.checks, check_by_number)
+        shown, ids, texts = check_placement.presented_numbers_ids_and_texts(
+            shown, ids, texts, proposal.checks, check_by_number
+        )
     hit = HitOnPage(
         id=row.id,
         items=shown,
@@ -381,10 +387,14 @@ def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
         return True
     if next_hit.hit is None or campaign_index is None:
         return False
-    return not has_items_left(assignment, campaign_index, next_hit.hit.items_without_checks, next_hit.hit.segment)
+    return not has_hit_left_after_answering(
+        assignment, campaign_index, next_hit.hit.items_without_checks, next_hit.hit.segment
+    )
 
 
-async def refuse_hit(connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime) -> NextHit:
+async def complete_if_finished_and_build_refusal(
+    connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
+) -> NextHit:
     refusal = NextHit(assignment, reason=reason)
     if refusal.is_finished and assignment.answered_here:
         await execute_statement(

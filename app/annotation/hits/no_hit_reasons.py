@@ -44,8 +44,11 @@ SELECT_ANY_OPEN_HIT = text(f"""
 """)
 
 
-def has_items_left(
-    assignment: AssignmentState, campaign_index: CampaignIndex, items: Collection[int], segment: int | None = None
+def has_hit_left_after_answering(
+    assignment: AssignmentState,
+    campaign_index: CampaignIndex,
+    answered_items: Collection[int],
+    segment: int | None = None,
 ) -> bool:
     """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
     if campaign_index.segments is not None:
@@ -53,7 +56,7 @@ def has_items_left(
         trial_draw = draw_systems_hit(
             assignment,
             campaign_index,
-            full_items=campaign_index.index.full_items(Counter(items)),
+            full_items=campaign_index.index.full_items(Counter(answered_items)),
             leading_items=set(),
             leases_by_segment={},
             segments_seen=segments_seen,
@@ -61,11 +64,11 @@ def has_items_left(
         )
         return trial_draw is not None
     return campaign_index.index.has_items_after(
-        items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
+        answered_items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
     )
 
 
-async def find_no_hit_reason(
+async def determine_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
     """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
@@ -75,7 +78,7 @@ async def find_no_hit_reason(
         campaign_index is not None
         and assignment.selection == "streaming"
         and not is_all_implied
-        and has_items_left(assignment, campaign_index, ())
+        and has_hit_left_after_answering(assignment, campaign_index, ())
     ):
         return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
     parameters = {
@@ -89,7 +92,7 @@ async def find_no_hit_reason(
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
         return "all_done"
     if assignment.segment_count:
-        return await find_no_systems_reason(connection, assignment, campaign_index, open_items, now=now)
+        return await determine_no_systems_hit_reason(connection, assignment, campaign_index, open_items, now=now)
     barred = items_never_repeated(assignment)
     some_barred = not assignment.repeat_items or barred
     items_left = open_items.difference(barred)
@@ -98,7 +101,7 @@ async def find_no_hit_reason(
     return "seen_all" if is_all_implied else "wait"
 
 
-async def find_no_systems_reason(
+async def determine_no_systems_hit_reason(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex | None,
@@ -106,7 +109,7 @@ async def find_no_systems_reason(
     *,
     now: datetime,
 ) -> NoHitReason:
-    """As `find_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
+    """As `determine_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
     segments = campaign_index.segments if campaign_index is not None else None
     if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
         return "wait"

@@ -7,7 +7,7 @@ from typing import TypeVar
 from sqlalchemy import text
 
 from app.accounts.secrets import secret_digest
-from app.accounts.tokens import TokenUse, admit_token_use
+from app.accounts.tokens import TokenUse, require_and_note_token_use
 from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, select_assignment_sql
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
@@ -107,7 +107,7 @@ async def load_hit_for_token(
 ) -> ProgramHit:
     """Return the HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
-    return await admit_token_use(
+    return await require_and_note_token_use(
         connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
     )
 
@@ -121,7 +121,7 @@ def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> No
         )
 
 
-def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
+def values_by_item_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
     """Return values by item number, from values by id or in the order of the HIT. Missing ids are refused later.
 
     Raises:
@@ -139,7 +139,9 @@ def values_by_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> 
     return key_by_item_number(hit, values)
 
 
-def reasons_by_number(hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]) -> dict[int, str]:
+def reasons_by_item_number(
+    hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]
+) -> dict[int, str]:
     """Return the reason of each item without a value, by item number; empty if the program gave none.
 
     Raises:

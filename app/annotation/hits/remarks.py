@@ -78,7 +78,7 @@ class FlaggedItem(Record):
 SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")
 
 
-async def filter_offered_remarks(
+async def answer_with_offered_remarks(
     connection: Driver, campaign_id: int, answer: Answer, placed_checks: Sequence[PlacedCheck]
 ) -> Answer:
     """Return the answer with those remarks that the campaign asks for; remarks on checks get the check's number.
@@ -134,10 +134,12 @@ async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) ->
         reasons = "; ".join(filter(None, flagged_item.reasons))
         because = f"{people}: {reasons}" if reasons else people
         about = "HITs" if flagged_item.item is None else f"item {flagged_item.item}"
-        await raise_alert(connection, campaign_id, "flagged", flag_occasion(flagged_item), about=about, because=because)
+        await raise_alert(
+            connection, campaign_id, "flagged", flag_alert_key(flagged_item), about=about, because=because
+        )
 
 
-def flag_occasion(flagged: FlaggedItem) -> str:
+def flag_alert_key(flagged: FlaggedItem) -> str:
     """Return the key that makes this alert distinct: one per item and segment, and one for all HITs."""
     if flagged.about == WHOLE_HIT:
         return "HITs"

@@ -41,7 +41,7 @@ from app.quality import checks
 from app.quality.check_positions import PlacedCheck, presented_numbers
 from app.record import law_storage, unjudged
 from app.record.bulk_update import LOCK_ITEM_POSTERIORS
-from app.record.campaign_law import law_hits
+from app.record.campaign_law import judging_responses_as_law_hits
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
@@ -323,10 +323,12 @@ async def store_submitted_answer(
 
     """
     placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key.hit) if hit.has_checks else []
-    submitted_items, shown_values = split_checks(hit, submitted, placed_checks) if placed_checks else (submitted, [])
+    submitted_items, shown_values = (
+        answer_without_checks_and_shown_values(hit, submitted, placed_checks) if placed_checks else (submitted, [])
+    )
     parsed_answers = parse_hit_answers(hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
-    answer = await remarks.filter_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
+    answer = await remarks.answer_with_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     responses = [
         Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
@@ -349,7 +351,7 @@ async def store_submitted_answer(
             annotator_id=hit.annotator_id,
             now=key.now,
         )
-    await update_other_criteria(connection, hit, responses)
+    await update_other_criteria_posteriors(connection, hit, responses)
     unjudged_items = [*answers[0].unjudged]
     is_item_dropped = unjudged_items and await record_unjudged_items(connection, hit, stored.seq, unjudged_items)
     if stored.all_reached or is_item_dropped:
@@ -357,7 +359,7 @@ async def store_submitted_answer(
     return AnswerReceipt(key.hit, stored.seq)
 
 
-def split_checks(
+def answer_without_checks_and_shown_values(
     hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
 ) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
@@ -412,11 +414,11 @@ async def compute_first_criterion_posteriors(connection: Driver, hit: ClosedHit,
         raise LeaseExpired
     law_runner = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_runner.apply_hits(law_hits(first, [response]), first.law_parameters)
+        await law_runner.apply_hits(judging_responses_as_law_hits(first, [response]), first.law_parameters)
     return await law_runner.save()
 
 
-async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
+async def update_other_criteria_posteriors(connection: Driver, hit: ClosedHit, responses: Sequence[Response]) -> None:
     """Update the posteriors by the criteria after the first, for an answer that was just stored."""
     if hit.left_out:
         return
@@ -426,7 +428,7 @@ async def update_other_criteria(connection: Driver, hit: ClosedHit, responses: S
             connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
         )
         law_runner = LawRunner(connection, revision, criterion.law, {row.subject: row.state for row in rows})
-        await law_runner.apply_hits(law_hits(criterion, [response]), criterion.law_parameters)
+        await law_runner.apply_hits(judging_responses_as_law_hits(criterion, [response]), criterion.law_parameters)
         await execute_statement(connection, UPDATE_POSTERIORS, await law_runner.save())
 
 
@@ -437,7 +439,10 @@ async def record_unjudged_items(connection: Driver, hit: ClosedHit, seq: int, it
     """
     if hit.left_out or hit.segment is not None:
         return False
-    return await unjudged.add_unjudged(connection, hit.campaign_id, hit.annotator_id, seq, items) >= hit.unjudged_people
+    return (
+        await unjudged.add_unjudged_and_return_highest_count(connection, hit.campaign_id, hit.annotator_id, seq, items)
+        >= hit.unjudged_people
+    )
 
 
 async def is_current_revision(connection: Driver, revision: Revision) -> bool:

@@ -26,7 +26,7 @@ from app.annotation.hits.lease_sql import (
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
-from app.annotation.hits.submission import AnswerReceipt, parse_hit_answers, split_checks
+from app.annotation.hits.submission import AnswerReceipt, answer_without_checks_and_shown_values, parse_hit_answers
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (
     Driver,
@@ -159,7 +159,7 @@ class CheckValueRow(Record):
     value: float
 
 
-async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
+async def load_last_answer_for_change(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
     """Return the annotator's last answer so that they can change it.
 
     Raises:
@@ -191,7 +191,9 @@ async def reopen_last_answer(connection: Driver, assignment: AssignmentId, *, no
                 connection, SELECT_CHECK_VALUES, {"campaign": last_answer.id, "hit": last_answer.hit_id}, CheckValueRow
             )
         }
-        shown, ids, texts = check_placement.items_with_checks(items, ids, texts, placed_checks, checks_by_number)
+        shown, ids, texts = check_placement.presented_numbers_ids_and_texts(
+            items, ids, texts, placed_checks, checks_by_number
+        )
         check_values = {check.shown_number: values_by_check[check.check_number] for check in placed_checks}
     hit = HitOnPage(
         id=last_answer.hit_id,
@@ -310,7 +312,9 @@ async def replace_answer(
             await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
         )
         submitted_items, shown_values = (
-            split_checks(last_answer, submitted, placed_checks) if placed_checks else (submitted, [])
+            answer_without_checks_and_shown_values(last_answer, submitted, placed_checks)
+            if placed_checks
+            else (submitted, [])
         )
         await execute_statement(
             connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "capped": last_answer.hit_items}
@@ -331,7 +335,7 @@ async def store_replacement(
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
     parsed_answers = parse_hit_answers(last_answer, submitted)
-    first = await remarks.filter_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
+    first = await remarks.answer_with_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
     parameters = vars(response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}

@@ -58,7 +58,7 @@ async def list_people_with_links(
     campaign = await load_campaign_by_slug(connection, slug)
     if offset == 0:
         await log_change(connection, "people.downloaded", campaign, about="people.json")
-    total, used = await personal_links.count_personal_links(connection, campaign.id)
+    total, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     people_page = [
         PersonSchema(
             name=row.name,

@@ -31,7 +31,7 @@ def parse_consent_form(form: Mapping[str, str], _settings: VisitSettings, histor
     return StepResult(CONSENT_STEP, history.version, "passed" if form["answer"] == "yes" else "declined")
 
 
-def consent_result(version: int, history: VisitHistory) -> StepResult:
+def find_consent_answer(version: int, history: VisitHistory) -> StepResult:
     """Return the annotator's answer to a version of the text.
 
     Raises:

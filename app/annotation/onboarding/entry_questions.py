@@ -64,7 +64,7 @@ def parse_question_line(line: str) -> EntryQuestion:
     return EntryQuestion(match["name"], question, tuple(choices), bool(match["open"]))
 
 
-def questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
+def parse_questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
     """Return the questions whose answers form groups of annotators. Free text is left out: it may identify people."""
     return [question for question in parse_question_lines(lines) if question.choices]
 

@@ -47,7 +47,7 @@ async def render_personal_links(
     request: Request, connection: Transaction, slug: str, *, page_number: int = 1, refusal: Refusal | None = None
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
-    count, used = await personal_links.count_personal_links(connection, campaign.id)
+    count, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     page: Page[Any] = Page(page_number, PEOPLE_PER_PAGE, count)
     rows = await personal_links.list_personal_links(connection, campaign.id, limit=page.size, offset=page.offset)
     base = request_base_url(request)

@@ -50,7 +50,7 @@ COUNT_PERSONAL_LINKS = text("""
 """)
 
 
-async def resolve_personal_link(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
+async def arrival_with_person_number(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
     """Return the arrival with the person's number instead of the link, so that annotators' rows hold no links.
 
     Raises:
@@ -141,7 +141,7 @@ async def list_personal_links(
     return (await connection.execute(SELECT_PERSONAL_LINKS, key)).all()
 
 
-async def count_personal_links(connection: AsyncConnection, campaign_id: int) -> tuple[int, int]:
+async def count_created_and_used_personal_links(connection: AsyncConnection, campaign_id: int) -> tuple[int, int]:
     """Return how many people have a link, and how many have used it."""
     row = (await connection.execute(COUNT_PERSONAL_LINKS, {"campaign": campaign_id, "platform": PLATFORM.name})).one()
     return row.people, row.used

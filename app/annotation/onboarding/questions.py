@@ -30,13 +30,13 @@ def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, _hist
 
     """
     answers = {
-        question.name: validate_entry_answer(question, form.get(question.field_name, "").strip())
+        question.name: checked_entry_answer(question, form.get(question.field_name, "").strip())
         for question in parse_question_lines(settings.questions)
     }
     return StepResult(QUESTIONS_STEP, 1, "passed", {name: answer for name, answer in answers.items() if answer})
 
 
-def validate_entry_answer(question: EntryQuestion, text: str) -> str:
+def checked_entry_answer(question: EntryQuestion, text: str) -> str:
     """Return the answer to store; empty if an optional question was left open."""
     name = question.name
     if not text and not question.optional:

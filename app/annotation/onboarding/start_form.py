@@ -23,7 +23,7 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-async def begin_visit(
+async def find_or_create_started_assignment(
     connection: Driver,
     campaign_id: int,
     platform: str,

@@ -15,7 +15,7 @@ VISIT_STEPS: tuple[VisitStep, ...] = (
 )
 
 
-def find_next_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
+def next_open_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
     """Return the first step that an annotator from this platform has not passed; None if they may work."""
     return next(
         (

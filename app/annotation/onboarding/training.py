@@ -137,7 +137,7 @@ def training_feedback_context(
             lines_by_item[place].append(
                 {
                     "criterion": name,
-                    "given": practice_value_text(design, value),
+                    "given": format_practice_value(design, value),
                     "feedback": feedback_by_position.get(place),
                 }
             )
@@ -150,7 +150,7 @@ def training_feedback_context(
     return context | {"explanations": [item.explanation for item in items]}
 
 
-def practice_value_text(design: Design, value: float | None) -> str | None:
+def format_practice_value(design: Design, value: float | None) -> str | None:
     """Return a value as text; None if the item could not be judged."""
     if value is None:
         return None

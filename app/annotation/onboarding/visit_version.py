@@ -24,7 +24,9 @@ async def create_first_visit_version(connection: AsyncConnection, campaign: Camp
         await increment_visit_version(connection, campaign)
 
 
-async def renew_changed_consent(connection: AsyncConnection, old_settings: VisitSettings, campaign: Campaign) -> None:
+async def create_visit_version_if_consent_changed(
+    connection: AsyncConnection, old_settings: VisitSettings, campaign: Campaign
+) -> None:
     """Create a new version if the consent text of a launched campaign has changed; annotators must then agree again."""
     if campaign.status != "draft" and campaign.consent != old_settings.consent:
         await increment_visit_version(connection, campaign)

@@ -14,9 +14,14 @@ from app.annotation.platforms.cell_reading import (
     ReadingNotes,
     ReadingOptions,
     detect_cell_formats,
-    load_time_zone,
+    find_time_zone,
 )
-from app.annotation.platforms.column_mapping import COLUMN_ROLES, MTURK_STATUS_COLUMN, REJECTED_STATUS, map_columns
+from app.annotation.platforms.column_mapping import (
+    COLUMN_ROLES,
+    MTURK_STATUS_COLUMN,
+    REJECTED_STATUS,
+    map_to_easel_columns,
+)
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import detect_result_platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
@@ -52,10 +57,10 @@ def read_answer_file(
 
     Raises:
         Invalid: `time_zone_unknown`, `criteria_not_imported`, `all_rejected`, and the refusals of `read_table`,
-            `map_columns`, `detect_cell_formats` and the platform's reader.
+            `map_to_easel_columns`, `detect_cell_formats` and the platform's reader.
 
     """
-    load_time_zone(options.time_zone)
+    find_time_zone(options.time_zone)
     check_upload_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
@@ -106,7 +111,7 @@ def read_answer_table(
         upload = replace(upload, rows=skip_rejected(upload.rows, notes))
     platform, file_format = detect_result_platform(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
-        return platform, easel_results.RESULTS, map_columns(upload, reader.options, notes)
+        return platform, easel_results.RESULTS, map_to_easel_columns(upload, reader.options, notes)
     return platform, file_format, upload
 
 

@@ -157,7 +157,7 @@ async def check_token_age(connection: Driver, token: WorkerToken) -> None:
         raise token_expired_error()
 
 
-async def refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaitable[T]) -> T:
+async def await_reply_or_refuse_old_token(connection: Driver, token: WorkerToken, reply: Awaitable[T]) -> T:
     """Await the reply to a token, and check the token only if the reply is a refusal.
 
     So a valid token needs no extra statement: for an old token, the statements of the reply find nothing

@@ -146,7 +146,7 @@ class CellReader:
             return None
         day_first = self.formats.has_day_first if self.formats else None
         try:
-            parsed_time = parse_file_time(cell, day_first=day_first, zone=load_time_zone(self.options.time_zone))
+            parsed_time = parse_file_time(cell, day_first=day_first, zone=find_time_zone(self.options.time_zone))
         except DateOrderUnknownError:
             if self.formats is None:
                 raise FormatsUnknownError from None
@@ -154,14 +154,14 @@ class CellReader:
         if parsed_time is None:
             message = f"{column} is “{shorten_echo(cell)}”, not a time such as 2026-01-31T15:04:05Z."
             refuse_line("time_unreadable", line, message, column=column)
-        self.check_passed(line, column, cell, parsed_time.time)
+        self.refuse_future_time(line, column, cell, parsed_time.time)
         if parsed_time.is_naive:
             self.notes.time_zone = self.options.time_zone
         if day_first is not None:
             self.notes.date_order = "day_first" if day_first else "month_first"
         return parsed_time
 
-    def check_passed(self, line: int, column: str, cell: str, at: datetime) -> None:
+    def refuse_future_time(self, line: int, column: str, cell: str, at: datetime) -> None:
         """Raise `Invalid` (`time_in_future`) for a time more than `CLOCK_SKEW` after now."""
         if at > self.now + CLOCK_SKEW:
             message = (
@@ -261,7 +261,7 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
     return next((day_first for day_first in orders if day_first is not None), None)
 
 
-def load_time_zone(name: str) -> tzinfo:
+def find_time_zone(name: str) -> tzinfo:
     """Return a time zone. Raises `Invalid` (`time_zone_unknown`)."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)

@@ -58,7 +58,7 @@ MTURK_STATUS_COLUMN = "AssignmentStatus"
 REJECTED_STATUS = "rejected"
 
 
-def propose_column_roles(columns: Sequence[str]) -> dict[str, str]:
+def propose_columns_by_role(columns: Sequence[str]) -> dict[str, str]:
     """Return the likeliest column of a table for each role that has one."""
     inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
     other_columns = [name for name in columns if name not in (*inputs, *answers)]
@@ -119,7 +119,7 @@ def numbered_family_sizes(columns: Sequence[str]) -> dict[str, int]:
     }
 
 
-def expand_family(name: str, columns: Sequence[str]) -> list[str]:
+def expand_column_wildcard(name: str, columns: Sequence[str]) -> list[str]:
     """Return the columns that a name stands for: those with a number instead of its `*`, or the column itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
@@ -129,7 +129,7 @@ def expand_family(name: str, columns: Sequence[str]) -> list[str]:
     return [name.replace(NUMBER_WILDCARD, str(k)) for k in range(1, count + 1)]
 
 
-def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
+def map_to_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
     """Return the table with the columns of Easel's own files instead of its own.
 
     Args:
@@ -143,12 +143,12 @@ def map_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNo
 
     """
     chosen_columns = {role: name for role, name in options.columns.items() if name}
-    proposed = propose_column_roles(upload.columns)
+    proposed = propose_columns_by_role(upload.columns)
     likely_columns = {role: proposed[role] for role in ROLES_MAPPED_BY_DEFAULT if role in proposed}
     mapping = {role: name for role, name in (likely_columns | chosen_columns).items() if name != NO_COLUMN_MARK}
     if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
         refuse_unmapped_columns(upload.columns, proposed)
-    families = {role: expand_family(name, upload.columns) for role, name in mapping.items()}
+    families = {role: expand_column_wildcard(name, upload.columns) for role, name in mapping.items()}
     check_mapped_columns(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}

@@ -55,7 +55,7 @@ def has_required_easel_columns(columns: Sequence[str]) -> bool:
     return set(REQUIRED_RESULT_COLUMNS) <= {RESULT_COLUMN_ALIASES.get(name, name) for name in columns}
 
 
-def iter_easel_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
+def iter_easel_number_and_time_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with values and times."""
     for record in upload.rows:
         for line, cells in split_record_into_rows(record):
@@ -86,7 +86,9 @@ def read_easel_results(
     for record in upload.rows:
         columns = tuple(record.values)
         if columns not in exported_by_columns:
-            exported_by_columns[columns] = check_easel_columns(record.line if upload.format == "jsonl" else 1, columns)
+            exported_by_columns[columns] = check_columns_and_detect_export(
+                record.line if upload.format == "jsonl" else 1, columns
+            )
         exported = exported_by_columns[columns]
         for line, texts in split_record_into_rows(record):
             cells = {name: strip_apostrophe(name, cell) for name, cell in texts.items()} if exported else texts
@@ -119,7 +121,7 @@ def strip_apostrophe(column: str, cell: str) -> str:
     return cell if column == "item" else unprotect_cell(cell)
 
 
-def check_easel_columns(line: int, columns: Sequence[str]) -> bool:
+def check_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
     """Return whether the columns are those of an export, after refusing columns that are not read.
 
     Raises:
@@ -152,17 +154,17 @@ def split_record_into_rows(record: UploadedRow) -> Iterator[tuple[int, dict[str,
 
     """
     if JSONL_LIST_COLUMNS.keys().isdisjoint(record.values):
-        yield record.line, result_cell_texts(record.values)
+        yield record.line, format_result_cells(record.values)
         return
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
     items, values = (column if isinstance(column, list) else [] for column in lists)
     if not items or len(items) != len(values):
         refuse_line("lists_unequal", record.line, "items and values must be two lists of the same length, in JSONL.")
     for item, value in zip(items, values, strict=True):
-        yield record.line, result_cell_texts(record.values | {"items": item, "values": value})
+        yield record.line, format_result_cells(record.values | {"items": item, "values": value})
 
 
-def result_cell_texts(values: dict[str, Any]) -> dict[str, str]:
+def format_result_cells(values: dict[str, Any]) -> dict[str, str]:
     return {RESULT_COLUMN_ALIASES.get(name, name): format_cell(value).strip() for name, value in values.items()}
 
 
@@ -346,6 +348,10 @@ def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
 
 
 RESULTS = ResultFileFormat(
-    has_easel_column, has_required_easel_columns, read_easel_results, iter_easel_cells, has_criteria=True
+    has_easel_column,
+    has_required_easel_columns,
+    read_easel_results,
+    iter_easel_number_and_time_cells,
+    has_criteria=True,
 )
 PLATFORM = Platform("elsewhere", "Elsewhere", has_page=False, result_files=RESULTS, shares_assignment_ids=True)

@@ -29,7 +29,7 @@ def platforms_with_pages() -> list[Platform]:
     return [platform for platform in PLATFORMS.values() if platform.has_page]
 
 
-def platform_links(base_url: str, link_key: str) -> dict[str, str]:
+def links_by_platform(base_url: str, link_key: str) -> dict[str, str]:
     """Return the addresses of a campaign for annotators, by platform, without personal links.
 
     `base_url` is the public address of this server.
@@ -41,7 +41,7 @@ def platform_links(base_url: str, link_key: str) -> dict[str, str]:
     }
 
 
-def link_base(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
+def link_base_and_key(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
     """Return the base address and the key for the links of a campaign; for an arm of an experiment, those of the
     experiment. `experiment_key` is None if the campaign is no arm.
     """
@@ -51,7 +51,7 @@ def link_base(base_url: str, link_key: str, experiment_key: str | None) -> tuple
 def public_link(base_url: str, link_key: str) -> str:
     """Return the address of a campaign's open link."""
     open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
-    return platform_links(base_url, link_key)[open_platform.name]
+    return links_by_platform(base_url, link_key)[open_platform.name]
 
 
 def simulated_platform_names() -> list[str]:

@@ -87,7 +87,7 @@ def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedR
 # Label Studio
 
 
-def is_label_studio(values: Mapping[str, Any]) -> bool:
+def is_label_studio_record(values: Mapping[str, Any]) -> bool:
     annotations = values.get("annotations", values.get("completions"))
     return isinstance(annotations, list) and all(
         isinstance(annotation, dict) and isinstance(annotation.get("result"), list) for annotation in annotations
@@ -141,7 +141,7 @@ def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
 # Prodigy
 
 
-def is_prodigy(values: Mapping[str, Any]) -> bool:
+def is_prodigy_record(values: Mapping[str, Any]) -> bool:
     return "_task_hash" in values and "answer" in values
 
 
@@ -168,7 +168,7 @@ def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRow
 # Appraise
 
 
-def is_appraise(values: Mapping[str, Any]) -> bool:
+def is_appraise_record(values: Mapping[str, Any]) -> bool:
     return set(APPRAISE_COLUMNS[:7]) <= values.keys()
 
 
@@ -245,8 +245,8 @@ def merge_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowReader], ...] = (
-    (is_label_studio, iter_label_studio_rows),
-    (is_prodigy, iter_prodigy_rows),
-    (is_appraise, iter_appraise_rows),
+    (is_label_studio_record, iter_label_studio_rows),
+    (is_prodigy_record, iter_prodigy_rows),
+    (is_appraise_record, iter_appraise_rows),
     (has_task_answers, iter_task_answer_rows),
 )

@@ -80,12 +80,12 @@ class Visitor:
         try:
             await charge_all_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
-            await count_refused_visit(connection, campaign_id, now=now)
+            await record_refused_visit(connection, campaign_id, now=now)
             room_at: datetime = await fetch_value(connection, SELECT_NEXT_VISIT_TIME, visit)  # plus one window
             raise too_many_visits_error(room_at - ALLOWANCE_WINDOW - now) from None
 
 
-async def count_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
+async def record_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
     refused: int = await fetch_value(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now})
     if str(refused).strip("0") == "1":

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.platforms.registry import link_base, platform_links
+from app.annotation.platforms.registry import link_base_and_key, links_by_platform
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_questions
@@ -67,7 +67,7 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaign_list`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
-        link_by_platform = platform_links(*link_base(server_url, row.link_key, row.experiment_key))
+        link_by_platform = links_by_platform(*link_base_and_key(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
         fields["better_rule"] = hints.rule_suited_to_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
-from app.annotation.platforms.registry import platform_links, platforms_with_pages, public_link
+from app.annotation.platforms.registry import links_by_platform, platforms_with_pages, public_link
 from app.campaigns import experiment_arms, form, form_input, hints, item_list, lifecycle
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
@@ -184,7 +184,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "campaign": campaign,
         "experiment": arm,
         "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
-        "links": platform_links(*link_parts),
+        "links": links_by_platform(*link_parts),
         "code": qr_code_svg(public_link(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),

@@ -178,7 +178,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, submission.AnswerReceipt]:
         async with borrow_autocommit_driver(self.engine) as connection:
-            last = await undo.reopen_last_answer(connection, self.people[who], now=NOW)
+            last = await undo.load_last_answer_for_change(connection, self.people[who], now=NOW)
             answer = Answer(dict(zip(last.hit.items, said, strict=False)))
             receipt = await undo.replace_answer(connection, self.people[who], last.hit.id, last.seq, answer, now=NOW)
         return last, receipt

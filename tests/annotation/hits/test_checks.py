@@ -115,7 +115,7 @@ async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check
     changed = Answer(dict.fromkeys(hit.items, 90.0))
     async with borrow_autocommit_driver(engine) as connection:
         await undo.replace_answer(connection, me, hit.id, told.seq, changed, now=NOW)
-        again = await undo.reopen_last_answer(connection, me, now=NOW)
+        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
     shown = {value for name, value in again.form.items() if name.startswith("score-")}
     assert shown == {"90"}
     assert await fetch_rows(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first

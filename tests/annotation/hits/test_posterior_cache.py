@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.annotation.hits import campaign_index, submission
-from app.annotation.hits.assignment import assignment_query_by_id, load_assignment
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
 from app.database.server_database import reset_restored_transaction_ids
@@ -220,7 +220,7 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 async def index_after_request(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with borrow_autocommit_driver(engine) as connection:
-        here = await load_assignment(connection, cache, assignment_query_by_id(someone))
+        here = await load_assignment_and_update_cache(connection, cache, assignment_query_by_id(someone))
         await propose_hit(connection, here, cache, now=NOW)
     return cache.indexes[here.id]
 
@@ -233,7 +233,9 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     hit = await lease_hit(engine, me)
     await submit_scores(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
-        cache.apply_changes(await load_assignment(connection, PosteriorCache(), assignment_query_by_id(me)))
+        cache.apply_changes(
+            await load_assignment_and_update_cache(connection, PosteriorCache(), assignment_query_by_id(me))
+        )
     copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 

@@ -218,7 +218,7 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
     assert await fetch_rows(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
     async with borrow_autocommit_driver(engine) as connection:
-        shown = await undo.reopen_last_answer(connection, me, now=NOW)
+        shown = await undo.load_last_answer_for_change(connection, me, now=NOW)
     assert shown.form[f"comment-0{place}"] == "Why?"
 
 
@@ -263,7 +263,7 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
     async with borrow_autocommit_driver(engine) as connection:
         await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
-        again = await undo.reopen_last_answer(connection, me, now=NOW)
+        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
     extra = await fetch_value(engine, "SELECT extra FROM responses")
     assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}
     assert {name: again.form[name] for name in form} == form

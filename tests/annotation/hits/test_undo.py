@@ -294,7 +294,7 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
     assert (await replaced(engine, ann, hit, told[-2], [19.0] * 5)).repeated  # its reply was lost, and it is sent again
     with pytest.raises(Conflict, match="many times"):
         async with borrow_autocommit_driver(engine) as connection:
-            await undo.reopen_last_answer(connection, ann, now=NOW)
+            await undo.load_last_answer_for_change(connection, ann, now=NOW)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)

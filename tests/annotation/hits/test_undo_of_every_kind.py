@@ -32,7 +32,7 @@ ITEM = "It is broken or incomplete"
 async def sent_back(engine, someone):
     """Reopen the last answer and send the form as it is filled in; what was reopened."""
     async with borrow_autocommit_driver(engine) as connection:
-        last = await undo.reopen_last_answer(connection, someone, now=NOW)
+        last = await undo.load_last_answer_for_change(connection, someone, now=NOW)
         told = await undo.replace_answer(
             connection, someone, last.hit.id, last.seq, Form(last.form, source="form"), now=NOW
         )
@@ -120,7 +120,7 @@ async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_f
     changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
     before = await fetch_rows(engine, "SELECT check_number, value FROM check_answers")
     async with borrow_autocommit_driver(engine) as connection:
-        again = await undo.reopen_last_answer(connection, me, now=NOW)
+        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
         await undo.replace_answer(connection, me, hit.id, again.seq, changed, now=NOW)
     assert await fetch_rows(engine, "SELECT check_number, value FROM check_answers") == before
     ((stored,),) = await fetch_rows(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1")

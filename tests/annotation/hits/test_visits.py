@@ -30,7 +30,9 @@ async def visits(engine, campaign, *sessions, person="W1"):
 
 async def stop(engine, assignment):
     async with borrow_autocommit_driver(engine) as connection:
-        return await completion.end_visit(connection, PosteriorCache(), assignment_query_by_id(assignment), now=NOW)
+        return await completion.end_visit_or_find_next_hit(
+            connection, PosteriorCache(), assignment_query_by_id(assignment), now=NOW
+        )
 
 
 @pytest.mark.parametrize("limit", [None, 1, 2])

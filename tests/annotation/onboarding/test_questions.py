@@ -11,7 +11,7 @@ from app.analysis.annotator_table import ANNOTATOR_TABLE
 from app.analysis.result_types import Options
 from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_line
 from app.annotation.onboarding.profile_answers import load_entry_answers
-from app.annotation.platforms.easel_results import check_easel_columns
+from app.annotation.platforms.easel_results import check_columns_and_detect_export
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export
@@ -117,4 +117,4 @@ async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
-    assert check_easel_columns(1, list(rows[0]))
+    assert check_columns_and_detect_export(1, list(rows[0]))

@@ -6,7 +6,7 @@ from jinja2 import FileSystemLoader
 from app.annotation.onboarding import consent, steps
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory
-from app.annotation.onboarding.steps import VISIT_STEPS, find_next_step, has_visit_steps
+from app.annotation.onboarding.steps import VISIT_STEPS, has_visit_steps, next_open_step
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid
 from app.http.templating import english_environment
@@ -20,7 +20,7 @@ ALL = VisitAndAnswerSettings(
 
 
 def named(settings, platform, facts):
-    step = find_next_step(settings, PLATFORMS[platform], facts)
+    step = next_open_step(settings, PLATFORMS[platform], facts)
     return step and step.name
 
 

@@ -9,7 +9,7 @@ from app.annotation.platforms.platform import Arrival, Completion, Platform
 from app.annotation.platforms.registry import (
     PLATFORMS,
     detect_result_platform,
-    platform_links,
+    links_by_platform,
     platforms_with_pages,
     platforms_with_result_files,
     public_link,
@@ -114,7 +114,7 @@ def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outc
 
 
 def test_anybody_can_start_by_the_public_link():
-    assert public_link("http://easel.test", "key") in platform_links("http://easel.test", "key").values()
+    assert public_link("http://easel.test", "key") in links_by_platform("http://easel.test", "key").values()
 
 
 def test_no_result_file_is_of_two_platforms():

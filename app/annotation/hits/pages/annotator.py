@@ -16,19 +16,19 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
-from app.annotation.hits.assignment import ServedCampaign, assignment_query_by_id, load_assignment
+from app.annotation.hits.assignment import ServedCampaign, assignment_query_by_id, load_assignment_and_update_cache
 from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
 from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_step
+from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.shown_numbers import load_shown_numbers
 from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
+    await_reply_or_refuse_old_token,
     check_token_age,
     find_or_create_assignment,
     has_arrived_before,
-    refuse_old_token,
 )
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
@@ -100,7 +100,7 @@ def parse_hit_id(raw: str | None) -> int:
 
 
 async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
-    """Return the content of a token. `refuse_old_token` checks whether it is older than its assignment.
+    """Return the content of a token. `await_reply_or_refuse_old_token` checks whether it is older than its assignment.
 
     Raises:
         Gone: `token_expired`.
@@ -113,7 +113,7 @@ async def read_token(request: Request, connection: Driver, token: str, platform:
     return worker_token
 
 
-def request_visitor(request: Request) -> Visitor:
+def visitor_of_request(request: Request) -> Visitor:
     visit_limiter: VisitLimiter = request.app.state.visit_limiter
     return visit_limiter.visitor_from_address(client_network(request))
 
@@ -127,7 +127,7 @@ async def show_annotator_page(
     if token := request.query_params.get("t"):
         worker_token = await read_token(request, connection, token, platform.name, link_key)
         reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
-        return await refuse_old_token(connection, worker_token, reply)
+        return await await_reply_or_refuse_old_token(connection, worker_token, reply)
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
         return await show_welcome_or_refusal(request, platform, link_key, connection, now=now)
@@ -138,9 +138,9 @@ async def show_annotator_page(
     if arrival is None:
         return await render_welcome(request, platform, campaign, connection)
     if platform.has_personal_links:
-        arrival = await personal_links.resolve_personal_link(connection, campaign.id, arrival)
+        arrival = await personal_links.arrival_with_person_number(connection, campaign.id, arrival)
     assignment = await find_or_create_assignment(
-        connection, campaign.id, platform.name, arrival, now=now, visitor=request_visitor(request)
+        connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
     )
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
@@ -155,10 +155,12 @@ async def post_annotator_form(
     if platform.has_start_button and "token" not in form:
         return await start_visit(request, platform, link_key, connection, form, now=now)
     token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
-    return await refuse_old_token(connection, token, take_form(request, connection, token, form, now=now))
+    return await await_reply_or_refuse_old_token(
+        connection, token, process_annotator_form(request, connection, token, form, now=now)
+    )
 
 
-async def take_form(
+async def process_annotator_form(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Store what an annotator sent, and show the next page. Nothing is stored for an old token."""
@@ -168,7 +170,7 @@ async def take_form(
     if "finish" in form:
         return await show_next_hit(request, connection, assignment, PageState(is_leaving=True), now=now)
     if "broken" in form:
-        return await report_media(request, connection, token, form, now=now)
+        return await store_media_report_and_show_hit(request, connection, token, form, now=now)
     if "undo" in form:
         return await show_last_answer(request, connection, assignment, now=now)
     return await submit_answer_form(request, connection, assignment, form, now=now)
@@ -192,7 +194,7 @@ async def submit_answer_form(
     return await show_next_hit(request, connection, assignment, page_state, now=now)
 
 
-async def report_media(
+async def store_media_report_and_show_hit(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
@@ -220,7 +222,7 @@ async def show_welcome_or_refusal(
     campaign_settings = await visit_progress.load_visited_campaign(connection, link_key)
     try:
         await passphrase.check_passphrase(
-            connection, campaign_settings, passphrase_text, request_visitor(request), now=now
+            connection, campaign_settings, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
         return render_refusal(
@@ -275,14 +277,14 @@ async def start_visit(
         return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
     campaign = await visit_progress.load_visited_campaign(connection, link_key)
     try:
-        await passphrase.check_passphrase(connection, campaign, passphrase_text, request_visitor(request), now=now)
+        await passphrase.check_passphrase(connection, campaign, passphrase_text, visitor_of_request(request), now=now)
     except Refusal as refusal:
         return render_refusal(
             request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
         )
     token, admitted = form.get(start_form.FIELD), visit_progress.initial_admitted_version(campaign, platform)
-    assignment = await start_form.begin_visit(
-        connection, campaign.id, platform.name, token, now=now, visitor=request_visitor(request), admitted=admitted
+    assignment = await start_form.find_or_create_started_assignment(
+        connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
     )
     query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
     if language := request.query_params.get(LANGUAGE_PARAMETER):
@@ -344,15 +346,15 @@ async def store_draft(
 async def show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
 ) -> HTMLResponse:
-    choose_hit = completion.end_visit if page_state.is_leaving else leases.find_next_hit
+    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else leases.find_next_hit
     next_hit = await choose_hit(
         connection,
         request.app.state.posterior_cache,
-        assignment_query_by_id(assignment, request_visitor(request)),
+        assignment_query_by_id(assignment, visitor_of_request(request)),
         now=now,
     )
     if next_hit.reason == "visit":
-        return await render_step(request, connection, next_hit.assignment, page_state)
+        return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
         request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     items, hit = None, next_hit.hit
@@ -374,10 +376,10 @@ async def show_last_answer(
 ) -> HTMLResponse:
     """Show the annotator's last answer so that they can change it; they keep the HIT that they hold."""
     try:
-        reopened = await undo.reopen_last_answer(connection, assignment, now=now)
+        reopened = await undo.load_last_answer_for_change(connection, assignment, now=now)
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
-    assignment_state = await load_assignment(
+    assignment_state = await load_assignment_and_update_cache(
         connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
     )
     items = await render_campaign_items(

@@ -52,7 +52,7 @@ def get_worker_tokens(request: Request) -> WorkerTokens:
     return worker_tokens
 
 
-async def render_step(
+async def render_onboarding_step(
     request: Request, connection: Driver, assignment: AssignmentState, page_state: PageState
 ) -> HTMLResponse:
     """Return the page of the onboarding step that the annotator must pass before the work."""
@@ -83,11 +83,11 @@ async def render_step(
     )
     explanations = (context.get("feedback") or {}).get("explanations", ())
     context["explained"] = await convert_markdown_texts(*explanations, mark_formulas=assignment.latex)
-    context["rendered"] = await draw_step_items(connection, assignment, context.get("texts"))
+    context["rendered"] = await render_step_items(connection, assignment, context.get("texts"))
     return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
 
-async def draw_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
+async def render_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
     """Return the items with these texts, or sample items of the campaign if there are none."""
     if texts is None:
         return await load_sample_items(connection, campaign)

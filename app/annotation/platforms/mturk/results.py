@@ -113,7 +113,7 @@ def parse_mturk_row(
 ) -> ResultRow:
     cells = {name: format_cell(value).strip() for name, value in record.values.items()}
     worker_id = read_mturk_id(cells, "WorkerId", record.line)
-    items = check_mturk_items(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
+    items = checked_mturk_item_ids(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
     scores = {
         item: None
         if is_marked_not_applicable(record.line, k, cells)
@@ -131,8 +131,8 @@ def parse_mturk_row(
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
-        accepted_at=passed_time(record.line, "AcceptTime", cells, reader),
-        submitted_at=passed_time(record.line, "SubmitTime", cells, reader),
+        accepted_at=parse_past_mturk_time(record.line, "AcceptTime", cells, reader),
+        submitted_at=parse_past_mturk_time(record.line, "SubmitTime", cells, reader),
         details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
         anonymous=not worker_id,
     )
@@ -145,7 +145,7 @@ def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
     return external_id
 
 
-def check_mturk_items(line: int, ids: list[str]) -> tuple[str, ...]:
+def checked_mturk_item_ids(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
             refuse_line("item_missing", line, f"Input.id{place} is empty.")
@@ -199,12 +199,12 @@ def parse_mturk_time(cell: str) -> datetime | None:
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
 
 
-def passed_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+def parse_past_mturk_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
     """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
     cell = cells.get(column, "")
     moment = parse_mturk_time(cell)
     if moment is not None:
-        reader.check_passed(line, column, cell, moment)
+        reader.refuse_future_time(line, column, cell, moment)
     return moment
 
 
