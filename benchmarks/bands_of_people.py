@@ -17,9 +17,9 @@ import numpy as np
 from app.experiments.arm_replay import (
     ArmRecord,
     checkpoint_hit_counts,
-    figures_by_checkpoint,
     replay_arm,
     replay_scores,
+    truth_correlations_by_checkpoint,
 )
 from app.experiments.sakaguchi_2018 import lexical_frequency_material
 from app.experiments.simulated_arms import ALL_SCALE_ARMS, simulate_arm_rounds
@@ -86,7 +86,9 @@ def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
         for start, end in pairwise((0, *ends))
     ]
     again = ArmRecord(mine.law, mine.initial_beliefs, [*chain(*hits)], mine.truth)
-    return figures_by_checkpoint(mine.truth, replay_scores(again, np.cumsum([*map(len, hits)]).tolist()))["spearman"]
+    return truth_correlations_by_checkpoint(mine.truth, replay_scores(again, np.cumsum([*map(len, hits)]).tolist()))[
+        "spearman"
+    ]
 
 
 def line_of(row: Row, found: Sequence[Looked], look: int) -> str:

@@ -34,7 +34,7 @@ from app.http.dependencies import get_now
 from app.imports import items
 from app.main import create_app
 from app.quality import decisions
-from app.quality.run_rules import RuleScanPosition, scan_annotators
+from app.quality.run_rules import RuleScanPosition, scan_annotators_and_record_findings
 from app.quality.sequential_limits import pearson_correlation_or_zero as pearson
 from app.record import revisions
 from app.settings import Settings
@@ -178,7 +178,7 @@ async def visited(
             for place in rng.permutation(len(people)).tolist():
                 app.dependency_overrides[get_now] = clocks[place].get
                 await answer(client, people[place], truth, clocks[place], rng)
-            last = await scan_annotators(
+            last = await scan_annotators_and_record_findings(
                 app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last
             )
 

@@ -17,7 +17,7 @@ from app.experiments.amidei_2020 import (
     ASKED_ANYWAY_SHARE,
     TRANSITIVITY_ITEMS,
     load_argument_judgments,
-    simulate_implied_pairs,
+    simulate_asked_and_wrong_shares,
 )
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
 from app.selection.implied_pairs import ImpliedPairFilter
@@ -104,7 +104,10 @@ def savings(runs: int = 3) -> None:
     print("|---:|---:|---:|---:|---:|")
     for noise in (0.0, 0.05, 0.15, 0.3):
         found = [
-            (*simulate_implied_pairs(noise, np.random.default_rng(seed)), *let_in(noise, np.random.default_rng(seed)))
+            (
+                *simulate_asked_and_wrong_shares(noise, np.random.default_rng(seed)),
+                *let_in(noise, np.random.default_rng(seed)),
+            )
             for seed in range(runs)
         ]
         print(f"| {noise} | {' | '.join(f'{share:.3f}' for share in np.mean(found, axis=0))} |")

@@ -12,7 +12,7 @@ from app.analysis import scores
 from app.analysis.methods import SCORE_METHODS
 from app.database.bulk import open_snapshot
 from app.http.templating import english_environment
-from app.quality.run_rules import scan_annotators
+from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
@@ -192,7 +192,7 @@ async def test_its_quality_rule_finds_annotators_and_shows_them(app, researcher)
     who = await create_annotator(engine, campaign, "round")
     for _ in range(8):
         await submit_scores(engine, who, await lease_hit(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
-    await scan_annotators(engine, campaign.id, now=NOW)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT rule, action FROM findings") == [("round_numbers", "hold")]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
     assert "scores are round (100 %)." in page

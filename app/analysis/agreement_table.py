@@ -9,9 +9,9 @@ import numpy as np
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, number_of_labels, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
-from app.analysis.scores import bootstrap_draws, require_answers
+from app.analysis.scores import choose_bootstrap_draw_count, require_answers
 from app.analysis.view import format_interval
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.agreement_measure import Agreement
@@ -192,7 +192,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
     results = [estimate_measure(measure, data_by_kind[measure.reads], answers) for measure in measures]
     if refusals := [reason for reason in results if isinstance(reason, Inestimable)][len(measures) - 1 :]:
         raise refusals[0]
-    shared = notes_of_all_results([result.notes for result in results if isinstance(result, Agreement)])
+    shared = notes_shared_by_all_results([result.notes for result in results if isinstance(result, Agreement)])
     rows = [agreement_measure_row(measure, result, shared) for measure, result in zip(measures, results, strict=True)]
     by_name = {measure.name: result for measure, result in zip(measures, results, strict=True)}
     alpha = next(by_name[name] for name in ALPHA_MEASURE_NAMES if name in by_name)
@@ -202,7 +202,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         note
         for kind in ("classes", "points", "order")
         if kind in data_by_kind
-        for note in measure_reading_notes(kind, answers, options)
+        for note in notes_on_reading_for_measure(kind, answers, options)
     ]
     return ResultTable(AGREEMENT_COLUMNS, rows, (*notes, *shared), verdict)
 
@@ -210,7 +210,7 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
 PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures, “item” means a pair of items that was judged.")
 
 
-def measure_reading_notes(kind: JudgmentKind, answers: Answers, options: Options) -> tuple[Note, ...]:
+def notes_on_reading_for_measure(kind: JudgmentKind, answers: Answers, options: Options) -> tuple[Note, ...]:
     """Return notes on how answers were read for measures of this kind."""
     return (*([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []), *reading_notes(answers, kind, options.classes))
 
@@ -231,7 +231,7 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
     The first item of a pair is drawn at random. By chance alone neither side is then preferred, in whatever order
     items were uploaded.
     """
-    first, second, outcomes, hits = preference_pairs(answers)
+    first, second, outcomes, hits = preference_pair_columns(answers)
     low, high = np.minimum(first, second), np.maximum(first, second)
     pairs, pair = np.unique(low * answers.n_items + high, return_inverse=True)
     is_swapped = (first > second) ^ answers.seeded_rng().integers(0, 2, len(pairs)).astype(np.bool_)[pair]
@@ -247,7 +247,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     if isinstance(alpha, Inestimable):
         return f"It is unclear whether annotators agree more than by chance: {lowercase_initial(str(alpha))}"
     beginning = (
-        f"{compare_alpha_with_chance(alpha)}: Krippendorff’s alpha is {format_agreement(alpha, '95 % interval ')}"
+        f"{describe_alpha_against_chance(alpha)}: Krippendorff’s alpha is {format_agreement(alpha, '95 % interval ')}"
     )
     if not isinstance(split_half, Agreement):
         return f"{beginning}, where 0 is chance and 1 is complete agreement."
@@ -255,7 +255,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     return f"{beginning}. A ranking from the same number of new judgments would correlate {correlation} with this one."
 
 
-def compare_alpha_with_chance(alpha: Agreement) -> str:
+def describe_alpha_against_chance(alpha: Agreement) -> str:
     if alpha.low > 0.0:
         return "Annotators agree more than by chance"
     if alpha.high < 0.0:
@@ -276,7 +276,7 @@ def lowercase_initial(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def notes_of_all_results(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:
+def notes_shared_by_all_results(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:
     """Return the notes that all of several results share."""
     return [
         note
@@ -301,7 +301,7 @@ def estimate_measure(measure: AgreementMeasure, data: AgreementData, answers: An
             **({"n_labels": data.n_choices} if measure.needs_choice_count else {}),
             n_items=data.n_units,
             n_annotators=answers.n_annotators,
-            draws=bootstrap_draws(20 * (pairs if measure.costs_per_pair else len(data.units))),
+            draws=choose_bootstrap_draw_count(20 * (pairs if measure.costs_per_pair else len(data.units))),
             rng=answers.seeded_rng(),
         )
     except Inestimable as reason:

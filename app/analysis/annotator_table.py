@@ -7,7 +7,7 @@ import numpy as np
 from app.analysis import annotator_picture
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
 from app.analysis.method_types import TableMethod, TableSection
-from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
@@ -114,7 +114,7 @@ def scale_use_part(answers: Answers) -> AnnotatorTablePart:
 
 def transitivity_part(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are."""
-    columns, notes = transitivity_by_annotator(answers)
+    columns, notes = transitivity_columns_by_annotator(answers)
     return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
 
 
@@ -177,7 +177,7 @@ def annotator_model_columns(answers: Answers) -> tuple[tuple[Array, ...], tuple[
     return columns, fit.notes
 
 
-def transitivity_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
+def transitivity_columns_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
     """Return kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
         fit = fit_transitivity(answers)
@@ -195,7 +195,7 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
         Inestimable: If no annotator has such a triad.
 
     """
-    first, second, outcomes, hits = preference_pairs(answers)
+    first, second, outcomes, hits = preference_pair_columns(answers)
     annotators = answers.annotator_of_hit[hits]
     return transitivity.fit(first, second, outcomes, annotators, n_annotators=answers.n_annotators, hits=hits)
 

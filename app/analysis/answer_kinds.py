@@ -98,21 +98,21 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
 
     """
     if kind == "order":
-        return order_reading_notes(answers)
+        return notes_on_reading_as_order(answers)
     if kind == answers.value_kind:
         return ()
     if kind == "classes":
-        return class_reading_notes(answers, class_count)
+        return notes_on_reading_as_classes(answers, class_count)
     if answers.value_kind == "ordered_classes":
         first, *_, last = answers.classes
         sentence = (
             f"Labels were read as scores by their place, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
-        return read_as_note(sentence)
-    return ratio_reading_notes() if answers.value_kind == "ratio" else ()
+        return build_read_as_note(sentence)
+    return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
 
 
-def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
+def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     """Return notes on how pairs of items of one HIT are read as preferences and ties."""
     if not answers.parameters.ties:
         sentence = "Items with the same place in a HIT have no known order: such pairs are not counted."
@@ -127,31 +127,31 @@ def order_reading_notes(answers: Answers) -> tuple[Note, ...]:
     }
     higher, equal = words[answers.value_kind]
     sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
-    return read_as_note(sentence)
+    return build_read_as_note(sentence)
 
 
-def class_reading_notes(answers: Answers, class_count: int) -> tuple[Note, ...]:
+def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return read_as_note("Labels were read without their order.")
+        return build_read_as_note("Labels were read without their order.")
     cut_points = ", ".join(format_score_cuts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "
         "a score on a cut belongs to the upper class."
     )
     cut = Note("labels_are_cut", sentence)
-    return (*ratio_reading_notes(), cut) if answers.value_kind == "ratio" else (cut,)
+    return (*notes_on_reading_ratios_as_scores(), cut) if answers.value_kind == "ratio" else (cut,)
 
 
-def ratio_reading_notes() -> tuple[Note, ...]:
+def notes_on_reading_ratios_as_scores() -> tuple[Note, ...]:
     """Return a note on ratios: the share of a ratio r is r / (1 + r), the logistic function of its logarithm."""
     sentence = (
         "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
         "two is 67, and no ratio reaches 0 or 100."
     )
-    return read_as_note(sentence)
+    return build_read_as_note(sentence)
 
 
-def read_as_note(sentence: str) -> tuple[Note]:
+def build_read_as_note(sentence: str) -> tuple[Note]:
     """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

@@ -53,7 +53,7 @@ class AvailableMethods:
             tables={name: one for name, one in self.tables.items() if can_see_annotators or not one.shows_annotators},
         )
 
-    def open_options(self, section: TableSection) -> tuple[OptionName, ...]:
+    def options_not_fixed_by_design(self, section: TableSection) -> tuple[OptionName, ...]:
         """Return the options to choose in a part of the page, without those that the design fixes."""
         is_decided = {"classes": self.label_count > 0, "baseline": self.has_baseline}
         return tuple(option for option in section.options if not is_decided[option])

@@ -47,22 +47,22 @@ class CalibratedEvidence:
         return await asyncio.to_thread(self.evidence.goal_estimates, campaign, self.intervals)
 
 
-def calibrated_columns(intervals: ModeratedMeans) -> tuple[Array, ...]:
+def mean_error_and_interval_columns(intervals: ModeratedMeans) -> tuple[Array, ...]:
     """Return `CALIBRATED_COLUMNS` of these items, NaN where there is no evidence."""
     return intervals.mean, intervals.standard_error, *intervals.interval()
 
 
-def calibrated_columns_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
+def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
     """Return `CALIBRATED_COLUMNS` by name in a unit, without those that the unit does not have."""
-    mean, error, *ends = calibrated_columns(intervals)
+    mean, error, *ends = mean_error_and_interval_columns(intervals)
     columns_by_name = {unit.mean_column: unit.to_file_values(mean)}
     columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.to_file_values(error)} if unit.has_standard_errors else {}
     return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.to_file_values, ends), strict=True))
 
 
-def calibrated_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
+def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
     """Return each item's `CALIBRATED_COLUMNS`."""
-    return to_cell_rows(*calibrated_columns(intervals))
+    return to_cell_rows(*mean_error_and_interval_columns(intervals))
 
 
 async def load_calibrated_evidence(
@@ -113,7 +113,9 @@ FIND_POSTERIOR_SCORES = f"""
 """
 
 
-async def load_goal_item_scores(connection: AsyncConnection, campaign: Campaign) -> tuple[Integers, Array]:
+async def load_numbers_and_scores_of_goal_items(
+    connection: AsyncConnection, campaign: Campaign
+) -> tuple[Integers, Array]:
     """Return the numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
     columns = await fetch_arrays_on_driver(

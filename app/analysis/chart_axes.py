@@ -37,7 +37,7 @@ class LinearScale:
         return [(self(value), use_minus_sign(f"{value:.4g}")) for value in values]
 
 
-def round_step(width: float) -> float:
+def choose_round_tick_step(width: float) -> float:
     """Return 1, 2 or 5 times a power of ten, such that two to five of them fit into the width."""
     power = 10.0 ** math.floor(math.log10(width))
     return next(digit * power for digit in (0.2, 0.5, 1, 2) if width / (digit * power) <= 5)
@@ -92,7 +92,7 @@ def axis_with_round_ticks(title: str, low: float, high: float) -> Axis:
     if high - low < rounding:
         widening = max(0.5, rounding)
         low, high = low - widening, high + widening
-    step = round_step(high - low)
+    step = choose_round_tick_step(high - low)
     values = [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
     axis_without_ticks = Axis(title, low, high, ())
     places = max(0, -math.floor(math.log10(step) + 1e-9))

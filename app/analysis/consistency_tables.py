@@ -8,7 +8,7 @@ from app.analysis.annotator_table import fit_transitivity
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell, to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.agreement import retest
@@ -53,7 +53,7 @@ def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
     rows: ConsistencyRows = []
     notes: list[Note] = []
     parts = [(kind, part) for kind, part in CONSISTENCY_PARTS if can_read_answers_as(kind, answers.value_kind)]
-    for kind, part in parts or [("classes", repeated_label_rows)]:
+    for kind, part in parts or [("classes", repeated_label_rows_and_notes)]:
         part_rows, part_notes = part(answers)
         notes += reading_notes(answers, kind)
         rows += part_rows
@@ -83,7 +83,7 @@ def inestimable_row(
     return [(name, title, None, 0, unit_noun, str(reason))], ()
 
 
-def transitivity_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return kappa over all annotators' triads."""
     name, title = "transitivity", "Transitivity kappa"
     try:
@@ -98,7 +98,7 @@ def transitivity_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]
     ], fit.notes  # fmt: skip
 
 
-def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own scores of items."""
     margin = answers.parameters.tie_margin
     try:
@@ -119,10 +119,10 @@ def repeated_score_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Not
     return measure_rows(measures, int(retest_scores.repeats.sum()), "repeats"), retest_scores.notes
 
 
-def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own preferences between two items."""
     try:
-        first, second, outcomes, hits = preference_pairs(answers)
+        first, second, outcomes, hits = preference_pair_columns(answers)
         retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
         return inestimable_row("pairs_again", "Repeated pairs", "repeats", reason)
@@ -133,7 +133,7 @@ def repeated_pair_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note
     return measure_rows(measures, int(retest_pairs.repeats.sum()), "repeats"), retest_pairs.notes
 
 
-def repeated_label_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own labels of items."""
     try:
         retest_labels = retest.retest_labels(answers.item, answers.annotator, judgment_labels(answers, 0))
@@ -150,7 +150,7 @@ def measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, un
     return [(name, title, to_cell(value), count, unit_noun, sentence) for name, title, value, sentence in measures]
 
 
-def preference_scale_rows(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
+def preference_scale_row_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return whether the preferences fit on one scale."""
     name, title = "scale", "Items on a scale from preferences"
     try:
@@ -168,7 +168,7 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
         Inestimable: `no_scale` if there is none.
 
     """
-    first, second, outcomes, _ = preference_pairs(answers)
+    first, second, outcomes, _ = preference_pair_columns(answers)
     scores = relative_to_absolute.fit(first, second, outcomes, n_items=answers.n_items)
     notes = name_mentions(scores.notes, {"item": answers.ids})
     if not scores.estimable.any():
@@ -177,10 +177,10 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
 
 
 CONSISTENCY_PARTS: tuple[tuple[JudgmentKind, ConsistencyPart], ...] = (
-    ("order", transitivity_rows),
-    ("points", repeated_score_rows),
-    ("order", repeated_pair_rows),
-    ("order", preference_scale_rows),
+    ("order", transitivity_rows_and_notes),
+    ("points", repeated_score_rows_and_notes),
+    ("order", repeated_pair_rows_and_notes),
+    ("order", preference_scale_row_and_notes),
 )
 
 CONSISTENCY_SECTION = TableSection("consistency", "Consistency")

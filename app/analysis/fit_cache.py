@@ -87,15 +87,15 @@ class FitCache:
         """Return the methods that the campaign's answers support."""
         return (await self.load_campaign_fits(engine, slug, criterion=criterion)).available_methods
 
-    async def fit_scores(
+    async def load_answers_and_fit_scores(
         self, engine: AsyncEngine, slug: str, method_name: str, *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, Scores]:
         """Return the scores of a method of `SCORE_METHODS`, and the answers that they are made from."""
-        return await self.fit_with_answers(
+        return await self.load_answers_and_fit(
             engine, slug, ("scores", method_name), score_function(method_name), criterion=criterion, group=group
         )
 
-    async def fit_scores_by_methods(
+    async def load_answers_and_fit_scores_by_method(
         self, engine: AsyncEngine, slug: str, method_names: Iterable[str], *, criterion: str = "", group: str = ""
     ) -> tuple[Answers, dict[str, Scores | None], tuple[Note, ...]]:
         """Return the scores of several methods from the same answers; None, and a note, for a method without any
@@ -129,7 +129,7 @@ class FitCache:
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
         fit = partial(apply_table_method, method, options=relevant_options)
-        return (await self.fit_with_answers(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
+        return (await self.load_answers_and_fit(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
     async def compare_methods(
         self,
@@ -153,7 +153,7 @@ class FitCache:
             campaign_fits, result_key, lambda answers: compare_scores(answers, *scores)
         )
 
-    async def fit_with_answers(
+    async def load_answers_and_fit(
         self,
         engine: AsyncEngine,
         slug: str,

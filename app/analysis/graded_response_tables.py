@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.pairwise_tables import preference_pairs, preference_pairs_in_groups
+from app.analysis.pairwise_tables import preference_pair_columns, preference_pair_columns_in_groups
 from app.analysis.result_types import (
     Answers,
     Column,
@@ -161,14 +161,14 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
         segments_without_shown_items(answers) if always_shown else answers.segments
     )
     comparisons = (
-        compare_with_shown_item(always_shown[0], answers, system, segment)
+        judged_pairs_with_shown_item(always_shown[0], answers, system, segment)
         if always_shown
-        else compare_within_segments(answers, system, segment)
+        else judged_pairs_within_segments(answers, system, segment)
     )
     baseline_number = (
         int(system[always_shown[0]])
         if always_shown
-        else find_baseline_number(systems, baseline, comparisons.first, comparisons.second)
+        else choose_baseline_number(systems, baseline, comparisons.first, comparisons.second)
     )
     baseline_rows, compared_system, outcomes = select_baseline_judgments(
         baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
@@ -210,34 +210,36 @@ def segments_without_shown_items(answers: Answers) -> list[str | None]:
     return [None if item in answers.always_shown else name for item, name in enumerate(names)]
 
 
-def compare_with_shown_item(
-    shown_item: int, answers: Answers, system: Integers, segment: Integers
+def judged_pairs_with_shown_item(
+    shown_item: int, answers: Answers, system_of_item: Integers, segment_of_item: Integers
 ) -> SystemComparisons:
     """Return the pairs of the item that every HIT shows with each other item, in the other item's segment.
 
-    Arguments as in `compare_within_segments`.
+    Arguments as in `judged_pairs_within_segments`.
     """
-    first, second, outcomes, hits = preference_pairs(answers)
-    annotators, where = answers.annotator_of_hit[hits], segment[np.where(first == shown_item, second, first)]
-    is_kept = ((first == shown_item) | (second == shown_item)) & (system[first] != system[second])
+    first, second, outcomes, hits = preference_pair_columns(answers)
+    annotators, where = answers.annotator_of_hit[hits], segment_of_item[np.where(first == shown_item, second, first)]
+    is_kept = ((first == shown_item) | (second == shown_item)) & (system_of_item[first] != system_of_item[second])
     return SystemComparisons(
-        *(column[is_kept] for column in (system[first], system[second], outcomes, annotators, where))
+        *(column[is_kept] for column in (system_of_item[first], system_of_item[second], outcomes, annotators, where))
     )
 
 
-def compare_within_segments(answers: Answers, system: Integers, segment: Integers) -> SystemComparisons:
+def judged_pairs_within_segments(
+    answers: Answers, system_of_item: Integers, segment_of_item: Integers
+) -> SystemComparisons:
     """Return the pairs of different systems' outputs for one segment that were judged together.
 
     Args:
         answers: The campaign's answers.
-        system: Number of each item's system, (N,), -1 for none.
-        segment: Number of each item's segment, (N,), -1 for none.
+        system_of_item: Number of each item's system, (N,), -1 for none.
+        segment_of_item: Number of each item's segment, (N,), -1 for none.
 
     Raises:
         Inestimable: `no_systems`.
 
     """
-    has_both = has_system_and_segment(answers)[answers.item]
+    has_both = mask_items_with_system_and_segment(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
             "This needs items with the columns “system” and “segment”, which name the system that made each item and "
@@ -246,16 +248,16 @@ def compare_within_segments(answers: Answers, system: Integers, segment: Integer
         )
     item, annotator = answers.item[has_both], answers.annotator[has_both]
     answered_together = annotator if can_read_answers_as("points", answers.value_kind) else answers.hit[has_both]
-    groups = answered_together * (segment.max() + 1) + segment[item]
+    groups = answered_together * (segment_of_item.max() + 1) + segment_of_item[item]
     _, start, group = np.unique(groups, return_index=True, return_inverse=True)
-    first, second, outcomes, group = preference_pairs_in_groups(
-        answers, group, system[item], answers.unit_score[has_both]
+    first, second, outcomes, group = preference_pair_columns_in_groups(
+        answers, group, system_of_item[item], answers.unit_score[has_both]
     )
     differs, first_judgment = first != second, start[group]
     return SystemComparisons(
         *(
             column[differs]
-            for column in (first, second, outcomes, annotator[first_judgment], segment[item][first_judgment])
+            for column in (first, second, outcomes, annotator[first_judgment], segment_of_item[item][first_judgment])
         )
     )
 
@@ -269,7 +271,7 @@ def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note
     return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
 
 
-def has_system_and_segment(answers: Answers) -> Mask:
+def mask_items_with_system_and_segment(answers: Answers) -> Mask:
     """Return which items name both their system and their segment, (N,)."""
     both = zip(answers.systems, answers.segments, strict=True)
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
@@ -282,7 +284,7 @@ def number_distinct_names(names: Sequence[str | None]) -> tuple[list[str], Integ
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 
 
-def find_baseline_number(systems: list[str], baseline_name: str | None, first: Integers, second: Integers) -> int:
+def choose_baseline_number(systems: list[str], baseline_name: str | None, first: Integers, second: Integers) -> int:
     """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""
     if baseline_name is None:
         counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))

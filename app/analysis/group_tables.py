@@ -51,7 +51,7 @@ def build_group_table(answers: Answers, options: Options) -> ResultTable:
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = require_groups(answers)
+    groups = profile_groups_with_sizes(answers)
     rows = [group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
     notes = [*reading_notes(answers, "points" if can_read_points(answers) else answers.value_kind, options.classes)]
     if len(groups) > MAX_GROUP_ROWS:
@@ -64,7 +64,7 @@ def omitted_groups_note(text: str) -> Note:
     return Note("most_groups", text)
 
 
-def require_groups(answers: Answers) -> list[tuple[str, str, int]]:
+def profile_groups_with_sizes(answers: Answers) -> list[tuple[str, str, int]]:
     """Return question, answer and the number of annotators who gave it.
 
     Raises:
@@ -134,7 +134,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = require_groups(answers)
+    groups = profile_groups_with_sizes(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:
         words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators or more, so there is nothing to compare."

@@ -10,7 +10,7 @@ from app.analysis.answer_kinds import can_read_answers_as
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
-from app.analysis.scores import bootstrap_draws, require_answers
+from app.analysis.scores import choose_bootstrap_draw_count, require_answers
 from app.analysis.view import format_interval
 from app.inference.agreement import halo
 from app.inference.agreement.halo import HaloEstimate
@@ -73,7 +73,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     if len(answers.scores_by_criterion) < 2:
         sentence = "This campaign has one criterion, so there are no two to compare."
         raise Inestimable(sentence, code="one_criterion")
-    compared_judgments, item_groups = judgments_and_comparison_groups(answers)
+    compared_judgments, item_groups = compared_judgments_and_their_groups(answers)
     criterion_pairs = [
         compare_criteria(answers, two, compared_judgments, item_groups)
         for two in combinations(answers.scores_by_criterion, 2)
@@ -98,7 +98,7 @@ def compare_criteria(
     answers: Answers, criterion_names: tuple[str, str], compared_judgments: Integers, item_groups: Integers
 ) -> CriterionPair:
     scores, other_scores = (answers.scores_by_criterion[name] for name in criterion_names)
-    draw_count = bootstrap_draws(len(answers.item))
+    draw_count = choose_bootstrap_draw_count(len(answers.item))
     within = halo.measure_halo(
         item_groups,
         scores[compared_judgments],
@@ -110,7 +110,7 @@ def compare_criteria(
     return CriterionPair(*criterion_names, within, of_means)
 
 
-def judgments_and_comparison_groups(answers: Answers) -> tuple[Integers, Integers]:
+def compared_judgments_and_their_groups(answers: Answers) -> tuple[Integers, Integers]:
     """Return which judgments are compared, and in which group each belongs, (K,) each.
 
     Judgments of one group differ only in their annotator: they concern the same item or, for orders, the same item

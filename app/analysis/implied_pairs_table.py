@@ -12,7 +12,7 @@ from typing import NamedTuple
 from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.consistency_tables import CONSISTENCY_SECTION
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod
-from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
@@ -47,7 +47,7 @@ class AnsweredPairs(NamedTuple):
 
 
 @cache_last_result
-def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
+def answered_pairs_with_implications(answers: Answers, _: None) -> AnsweredPairs:
     """Return the answered pairs with their implications.
 
     Raises:
@@ -60,7 +60,7 @@ def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
             "this campaign has no such answers."
         )
         raise Inestimable(sentence, code="method_reads_other_answers")
-    first, second, outcomes, hits = preference_pairs(answers)
+    first, second, outcomes, hits = preference_pair_columns(answers)
     columns = (first, second, outcomes, answers.annotator_of_hit[hits])
     orders, before = replay_implications(*(column.tolist() for column in columns))
     return AnsweredPairs(first, second, outcomes, hits, before, orders)
@@ -68,7 +68,7 @@ def replay_answered_pairs(answers: Answers, _: None) -> AnsweredPairs:
 
 def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for all annotators together, then one for each of them."""
-    implications = replay_answered_pairs(answers, None).implications_by_annotator
+    implications = answered_pairs_with_implications(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
     total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
     return ResultTable(
@@ -83,7 +83,7 @@ def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
 
 def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
     """Return the answered pairs in the order of time, then the implied pairs without an answer, by annotator."""
-    rows = PairExportRows(answers, replay_answered_pairs(answers, None))
+    rows = PairExportRows(answers, answered_pairs_with_implications(answers, None))
     return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
 
 

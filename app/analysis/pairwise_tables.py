@@ -36,7 +36,7 @@ PairwiseFit = PairwiseScores | ExpectedWins | EloRatings
 PairColumns = tuple[Integers, Integers, Integers, Integers]
 
 
-def preference_pairs(answers: Answers) -> PairColumns:
+def preference_pair_columns(answers: Answers) -> PairColumns:
     """Return first item, second item, outcome and HIT of every pair, in order of time.
 
     The outcome is +1 if the first is preferred, 0 for a tie, else -1. Scores no further apart than the campaign's tie
@@ -47,14 +47,16 @@ def preference_pairs(answers: Answers) -> PairColumns:
 
     """
     require_answers(answers)
-    pairs = preference_pairs_in_groups(answers, answers.hit, answers.item, answers.unit_score)
+    pairs = preference_pair_columns_in_groups(answers, answers.hit, answers.item, answers.unit_score)
     if not len(pairs[0]):
         raise Inestimable("No two items were judged side by side, so there are no preferences.", code="no_pairs")
     return pairs
 
 
-def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Integers, scores: Array) -> PairColumns:
-    """Return the pairs of any judgments, as `preference_pairs` does.
+def preference_pair_columns_in_groups(
+    answers: Answers, groups: Integers, items: Integers, scores: Array
+) -> PairColumns:
+    """Return the pairs of any judgments, as `preference_pair_columns` does.
 
     Args:
         answers: The campaign's answers.
@@ -67,13 +69,13 @@ def preference_pairs_in_groups(answers: Answers, groups: Integers, items: Intege
     return comparisons.pairs_from_hits(groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties)
 
 
-def pairwise_score_function(
+def make_pairwise_score_function(
     estimate: Callable[..., PairwiseScores | ExpectedWins], *method_notes: Note
 ) -> Callable[[Answers], Scores]:
     """Return a score method from an estimator with standard errors; `method_notes` apply to all its results."""
 
     def fit(answers: Answers) -> Scores:
-        first, second, outcomes, _ = preference_pairs(answers)
+        first, second, outcomes, _ = preference_pair_columns(answers)
         result = estimate(first, second, outcomes, n_items=answers.n_items)
         low, high = result.score - Z * result.standard_error, result.score + Z * result.standard_error
         if isinstance(result, ExpectedWins):
@@ -87,7 +89,7 @@ def pairwise_score_function(
 
 def expected_win_percentages(answers: Answers) -> Scores:
     """Return expected wins in per cent, as pages show how many other items an item beats."""
-    scores = pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
+    scores = make_pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
     low, high, error = (
         None if of is None else shares_to_points(of) for of in (scores.low, scores.high, scores.standard_error)
     )
@@ -96,7 +98,7 @@ def expected_win_percentages(answers: Answers) -> Scores:
 
 def elo_scores(answers: Answers) -> Scores:
     """Return Elo ratings with bootstrap intervals; without intervals if there are too many pairs to resample."""
-    first, second, outcomes, hits = preference_pairs(answers)
+    first, second, outcomes, hits = preference_pair_columns(answers)
     resamples = min(ELO_RESAMPLES, MAX_ELO_PAIRS_IN_RESAMPLES // max(len(first), 1))
     resamples = resamples if resamples >= MIN_ELO_RESAMPLES else 0
     ratings = elo.fit(
@@ -141,7 +143,7 @@ BRADLEY_TERRY = ScoreMethod(
     "The odds that one item is preferred to another depend on the difference of their scores alone; a tie is half a "
     "win for each.",
     "log odds, mean 0",
-    pairwise_score_function(bradley_terry.fit),
+    make_pairwise_score_function(bradley_terry.fit),
     is_default=True,
     reads="order",
 )
@@ -150,7 +152,7 @@ RAO_KUPPER = ScoreMethod(
     "Rao-Kupper",
     "Like Bradley-Terry, but two items that are close enough look the same; how close is learned from the ties.",
     "log odds, mean 0",
-    pairwise_score_function(bradley_terry.fit_rao_kupper),
+    make_pairwise_score_function(bradley_terry.fit_rao_kupper),
     reads="order",
 )
 
@@ -159,7 +161,7 @@ THURSTONE = ScoreMethod(
     "The impression that an item makes varies Normally, by the same amount for every item; a tie is half a win for "
     "each.",
     "standard deviations of a difference, mean 0",
-    pairwise_score_function(thurstone.fit),
+    make_pairwise_score_function(thurstone.fit),
     reads="order",
 )
 
@@ -184,6 +186,6 @@ HOPKINS_MAY = ScoreMethod(
     "Items and impressions vary Normally by known amounts, and two impressions within half a unit of each "
     "other are a tie.",
     "units of an impression’s standard deviation, mean 0",
-    pairwise_score_function(hopkins_may.fit, DRAWN_TOGETHER_NOTE),
+    make_pairwise_score_function(hopkins_may.fit, DRAWN_TOGETHER_NOTE),
     reads="order",
 )

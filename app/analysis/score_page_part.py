@@ -14,7 +14,7 @@ from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
 from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
-from app.analysis.view import AnalysisView, cut_table_page, decimals_for_values, format_interval
+from app.analysis.view import AnalysisView, build_table_page_in_order, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize
 from app.http.paging import Page
 from app.text.numbers import format_with_places
@@ -107,7 +107,7 @@ async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view:
     answers = await fits.load_answers(engine, slug, **view.answer_filters)
     offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
-    results = [await scores_or_refusal(fits, engine, slug, view, name) for name in names]
+    results = [await fit_scores_or_return_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
     if not any(isinstance(result, Conflict) for result in results):
         answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
@@ -117,11 +117,11 @@ async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view:
     )
 
 
-async def scores_or_refusal(
+async def fit_scores_or_return_refusal(
     fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
 ) -> Scores | Conflict:
     try:
-        return (await fits.fit_scores(engine, slug, name, **view.answer_filters))[1]
+        return (await fits.load_answers_and_fit_scores(engine, slug, name, **view.answer_filters))[1]
     except Conflict as reason:
         return reason
 
@@ -150,7 +150,7 @@ def compose_scores_part(
         (one, other),
         comparison,
         picture,
-        cut_score_rows(view, answers, one, other),
+        build_score_table_page(view, answers, one, other),
     )
 
 
@@ -185,8 +185,8 @@ def score_axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
     return [axis_around_intervals(title, *part) for title, part in zip(titles, parts, strict=True)]
 
 
-def has_same_unit(one: str, other: str) -> bool:
-    return SCORE_METHODS[one].unit == SCORE_METHODS[other].unit
+def has_same_unit(method_name: str, other_method_name: str) -> bool:
+    return SCORE_METHODS[method_name].unit == SCORE_METHODS[other_method_name].unit
 
 
 def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
@@ -244,7 +244,7 @@ def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
     )
 
 
-def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> Page[Any]:
+def build_score_table_page(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> Page[Any]:
     """Return the rows of the table of items, sorted by the first method unless the view says otherwise."""
     shift = one.ranks - other.ranks
 
@@ -253,7 +253,7 @@ def cut_score_rows(view: AnalysisView, answers: Answers, one: MethodSide, other:
         return ScoreRow(answers.ids[i], answers.shown[i], (item_score_mark(one, i), item_score_mark(other, i)), moved)
 
     columns = {"one": one.scores.values, "other": other.scores.values, "shift": abs(shift)}
-    return cut_table_page(view, matching_items_in_order(view, answers, columns), row)
+    return build_table_page_in_order(view, matching_items_in_order(view, answers, columns), row)
 
 
 def matching_items_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:

@@ -41,7 +41,7 @@ def require_answers(answers: Answers) -> None:
         raise Inestimable("There are no judgments yet.", code="no_judgments")
 
 
-def bootstrap_draws(steps_per_draw: int, max_draws: int = BOOTSTRAP_DRAWS) -> int:
+def choose_bootstrap_draw_count(steps_per_draw: int, max_draws: int = BOOTSTRAP_DRAWS) -> int:
     """Return how many bootstrap draws to make if a draw costs `steps_per_draw` steps."""
     return int(np.clip(MAX_RESAMPLED_JUDGMENTS // max(steps_per_draw, 1), MIN_BOOTSTRAP_DRAWS, max_draws))
 
@@ -187,7 +187,7 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
     return (Note("intervals_too_narrow", sentence),)
 
 
-def online_score_function(
+def make_online_score_function(
     law_name: str, *notes: Note, make_notes: Callable[[Answers, Array, Array], tuple[Note, ...]] = lambda *_: ()
 ) -> Callable[[Answers], Scores]:
     """Return the scores of an update law: stored ones if it is the campaign's own, else a replay of the same answers.
@@ -287,9 +287,9 @@ def score_method_of_law(law: Law) -> ScoreMethod:
     if law.reads == "ratio":
         unit = GEOMETRIC_MEAN_METHOD.unit
     fit = (
-        online_score_function(law.name, INTERVAL_OF_ASKING_NOTE)
+        make_online_score_function(law.name, INTERVAL_OF_ASKING_NOTE)
         if is_bounded
-        else online_score_function(law.name, make_notes=interval_coverage_notes)
+        else make_online_score_function(law.name, make_notes=interval_coverage_notes)
     )
     return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, can_cut_scores=False)
 
@@ -304,7 +304,7 @@ def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Co
     n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:
         coefficients = score_comparison.correlate_with_intervals(
-            scores.values, other_scores.values, draws=bootstrap_draws(200 * n), rng=answers.seeded_rng()
+            scores.values, other_scores.values, draws=choose_bootstrap_draw_count(200 * n), rng=answers.seeded_rng()
         )
     except Inestimable as reason:
         return Comparison(scores, other_scores, n, (), (), str(reason))

@@ -142,7 +142,11 @@ async def load_tables_context(
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     reached_names = [name for name in available.sections.get(section, ()) if name in table_names]
     parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
-    return {"tables": parts, "systems": systems_in_tables(parts), "asks": available.open_options(section)}
+    return {
+        "tables": parts,
+        "systems": systems_in_tables(parts),
+        "asks": available.options_not_fixed_by_design(section),
+    }
 
 
 def systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
@@ -261,11 +265,13 @@ def format_table_row(
         " ".join(cell.words for cell in formatted_cells if cell.kind == "sentence"),
         str(cells["id"]) if "text" in cells else "",
         dot_plot is not None and cells[dot_plot.name] is None,
-        *row_drawing(cells, dot_plot, decimals_by_column),
+        *row_axis_positions_and_interval_text(cells, dot_plot, decimals_by_column),
     )
 
 
-def row_drawing(cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]) -> Any:
+def row_axis_positions_and_interval_text(
+    cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]
+) -> Any:
     """Return the row's axis, the positions of its figure and interval on it, and the interval as text."""
     if dot_plot is None or (axis := dot_plot.axis_for_measure(cells.get("measure"))) is None:
         return None, None, None, ""

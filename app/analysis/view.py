@@ -78,7 +78,7 @@ def criterion_query_fields(criterion: Criterion[Campaign]) -> dict[str, str]:
     return {"criterion": criterion.name} if criterion.number else {}
 
 
-def cut_table_page(
+def build_table_page_in_order(
     view: AnalysisView, order: Sequence[int] | npt.NDArray[np.intp], make_row: Callable[[int], Any]
 ) -> Page[Any]:
     """Return the rows of a page, given the order of all; a page beyond the last one shows the first."""
@@ -89,15 +89,15 @@ def cut_table_page(
 
 def table_page_for_view(table: ResultTable, view: AnalysisView) -> Page[Any]:
     """Return a table's rows as the view asks; without a column to sort by, in their own order."""
-    order = [i for i, row in enumerate(table.rows) if has_text_in_row(table.columns, row, view.search)]
+    order = [i for i, row in enumerate(table.rows) if does_row_match_search(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)
     if place is not None:
         order.sort(key=lambda i: cell_sort_key(table.rows[i][place]), reverse=view.order == "down")
         order.sort(key=lambda i: table.rows[i][place] is None)  # whichever way: what there is comes first
-    return cut_table_page(view, order, table.rows.__getitem__)
+    return build_table_page_in_order(view, order, table.rows.__getitem__)
 
 
-def has_text_in_row(columns: Sequence[Column], row: Sequence[Cell], search: str) -> bool:
+def does_row_match_search(columns: Sequence[Column], row: Sequence[Cell], search: str) -> bool:
     texts = (str(cell) for column, cell in zip(columns, row, strict=True) if column.kind == "text")
     return not search or any(search.casefold() in text.casefold() for text in texts)
 

@@ -73,10 +73,12 @@ class AnalysisQuery:
         if against:
             return await self.compare_methods(names[0], against)
         if len(names) == 1:
-            answers, scores = await self.fits.fit_scores(self.engine, self.slug, names[0], **answer_filters)
+            answers, scores = await self.fits.load_answers_and_fit_scores(
+                self.engine, self.slug, names[0], **answer_filters
+            )
             return AnalysisOutput(build_method_score_table(answers, scores), method_heading_lines(names[0]))
         if names:
-            answers, scores_by_method, notes = await self.fits.fit_scores_by_methods(
+            answers, scores_by_method, notes = await self.fits.load_answers_and_fit_scores_by_method(
                 self.engine, self.slug, names, **answer_filters
             )
             return AnalysisOutput(

@@ -201,9 +201,9 @@ def run_translation_systems(  # noqa: PLR0917
     """Rank 10 systems by their translations, from a file or simulated (Sakaguchi & Van Durme 2018, section 5.3)."""
     prepare_out_folder(out)
     names, quality = (
-        sakaguchi_2018_systems.load_output_scores(outputs, ends)
+        sakaguchi_2018_systems.load_system_names_and_output_quality(outputs, ends)
         if outputs
-        else sakaguchi_2018_systems.simulate_outputs(seed)
+        else sakaguchi_2018_systems.simulate_system_names_and_output_quality(seed)
     )
     source_text = sakaguchi_2018_systems.FILE_OUTPUTS_TEXT if outputs else sakaguchi_2018_systems.SIMULATED_OUTPUTS_TEXT
     system_experiment = sakaguchi_2018_systems.SystemsExperiment(

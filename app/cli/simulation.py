@@ -145,9 +145,9 @@ def plan(slug: str, runs: int, **options: Any) -> None:
 
     forecast, advice = run_with_engine(work)
     click.echo(f"Goal: {forecast.goal}.")
-    click.echo(" · ".join([forecast.needed_text, *forecast.costs]))
+    click.echo(" · ".join([forecast.describe_judgments_needed, *forecast.costs]))
     details = (
-        forecast.duration_text,
+        forecast.describe_duration,
         forecast.annotators_note,
         forecast.run_out_warning,
         forecast.ends_before_warning,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.analysis.chart_axes import LinearScale, Tick, round_step
+from app.analysis.chart_axes import LinearScale, Tick, choose_round_tick_step
 from app.dashboard.history import EARLY_JUDGMENTS
 from app.dashboard.item import ItemPage, PosteriorCurve
 from app.dashboard.snapshot import shorten_item_name
@@ -90,7 +90,7 @@ class Drawing:
 def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
     """Return a y axis from 0 to at least `maximum`, in two to five steps of 1, 2 or 5 times a power of ten."""
     maximum = maximum or 1.0
-    step = round_step(maximum)
+    step = choose_round_tick_step(maximum)
     steps = math.ceil(maximum / step)
     y = LinearScale(0, steps * step, DRAWING_BOTTOM, DRAWING_TOP)
     return y, y.ticks(steps)

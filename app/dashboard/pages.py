@@ -141,7 +141,7 @@ async def dashboard_page(
         "describe_alert": alert_sentence,
         "changes_since_launch": changes,
         "describe_change": audit_log.describe_log_line,
-        "changed_values": audit_log.displayed_changes,
+        "changed_values": audit_log.format_logged_changes,
         "state": state,
         "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
         "dashes": drawings.EARLY_CURVE_DASHES,

@@ -28,7 +28,9 @@ FLOAT8_TYPE_OID = 701
 COPY_HEAD, COPY_END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 
-async def copy_rows(connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str) -> None:
+async def insert_rows_by_copy(
+    connection: AsyncConnection, table: Table, rows: Iterable[Sequence[Any]], *columns: str
+) -> None:
     """Insert rows by PostgreSQL's COPY, many times faster than INSERT; part of the connection's open transaction.
 
     Pass JSON as text. Identity columns take the values given, so get them from `reserve_ids`.
@@ -38,27 +40,31 @@ async def copy_rows(connection: AsyncConnection, table: Table, rows: Iterable[Se
         await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
-async def copy_text_lines(connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str) -> None:
-    """Insert rows as `copy_rows` does, from lines that `copy_text_line` made, perhaps in another thread."""
+async def insert_text_lines_by_copy(
+    connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str
+) -> None:
+    """Insert rows as `insert_rows_by_copy` does, from lines that `format_copy_line` made, perhaps in another thread."""
     driver = await driver_in_transaction(connection)
     source = BytesIO("".join(lines).encode())
     async with close_connection_when_late(driver):
         await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
-def copy_text_line(cells: Iterable[str | float | None]) -> str:
+def format_copy_line(cells: Iterable[str | float | None]) -> str:
     """Return a row in COPY's text format."""
-    return "\t".join([r"\N" if cell is None else copy_text_cell(cell) for cell in cells]) + "\n"
+    return "\t".join([r"\N" if cell is None else format_copy_cell(cell) for cell in cells]) + "\n"
 
 
-def copy_text_cell(cell: str | float) -> str:
+def format_copy_cell(cell: str | float) -> str:
     if not isinstance(cell, str):
         return repr(cell)
     # Several times faster than `str.translate`.
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
 
 
-async def copy_number_arrays(connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]) -> None:
+async def insert_number_arrays_by_copy(
+    connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]
+) -> None:
     """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
     driver = await driver_in_transaction(connection)
     layout = np.dtype(

@@ -101,7 +101,7 @@ class ConnectionTrust:
         """Drop all connections opened until now, because one was dead or on a server that takes no writes."""
         self.dropped = time.monotonic()
 
-    def suspect_all(self) -> None:
+    def mark_all_as_suspected(self) -> None:
         """Let all connections be pinged before their next use, because a statement on one of them timed out."""
         self.suspected = time.monotonic()
 
@@ -194,7 +194,7 @@ class LimitedConnection(BaseConnection):
     def is_ruined_by(self, problem: BaseException) -> bool:
         """Return whether a statement's failure means that this connection must not be used again."""
         if isinstance(problem, TimeoutError):
-            self.trust.suspect_all()
+            self.trust.mark_all_as_suspected()
             return True
         ended = getattr(problem, "sqlstate", None) or ""
         if ended.startswith("25006"):

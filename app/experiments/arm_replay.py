@@ -86,7 +86,7 @@ def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
     """Replay an arm up to `checkpoint_count` judgments per item, at most as many as it has."""
     ends = checkpoint_hit_counts(record, checkpoint_count)
     all_scores = list(replay_scores(record, ends))
-    figures = partial(figures_by_checkpoint, record.truth)
+    figures = partial(truth_correlations_by_checkpoint, record.truth)
     without_person = [figures(replay_scores(record, ends, excluded_person=person)) for person in record.people]
     has_answered = np.array([[first_hit_position(record, person) < end for end in ends] for person in record.people])
     return BandedArmResult(
@@ -118,7 +118,7 @@ def replay_scores(record: ArmRecord, ends: Sequence[int], excluded_person: int |
         yield record.law.family.score(*beliefs.state)
 
 
-def figures_by_checkpoint(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
+def truth_correlations_by_checkpoint(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
     """Return the figures by name, (L,); NaN where all items have the same score."""
     metrics = [correlate_scores(truth, score) for score in scores]
     return {name: np.array([getattr(metric, name) for metric in metrics]) for name in SHOWN_FIGURES}

@@ -57,22 +57,22 @@ class Band(NamedTuple):
 
 
 def plot_curves(
-    path: Path, checkpoints: Sequence[int], values: Mapping[str, Array], *, x_title: str, y_title: str
+    path: Path, checkpoints: Sequence[int], runs_by_title: Mapping[str, Array], *, x_title: str, y_title: str
 ) -> None:
     """Plot for each arm, by title, the mean of its runs, (runs, L), with a band that holds 95 % of them."""
     band_by_title = {
         title: Band(by_run.mean(axis=0), *np.percentile(by_run, RUN_BAND_PERCENTILES, axis=0))
-        for title, by_run in values.items()
+        for title, by_run in runs_by_title.items()
     }
     plot_bands(path, checkpoints, band_by_title, x_title=x_title, y_title=y_title)
 
 
 def plot_bands(
-    path: Path, checkpoints: Sequence[int], values: Mapping[str, Band], *, x_title: str, y_title: str
+    path: Path, checkpoints: Sequence[int], bands_by_title: Mapping[str, Band], *, x_title: str, y_title: str
 ) -> None:
     """Plot for each arm, by title, a figure with its band."""
     with open_figure(path) as (_, axes):
-        for (title, band), style in zip(values.items(), LINE_STYLES, strict=False):
+        for (title, band), style in zip(bands_by_title.items(), LINE_STYLES, strict=False):
             axes.fill_between(checkpoints, band.low, band.high, color=style["color"], alpha=0.12, linewidth=0)
             axes.plot(checkpoints, band.middle, label=title, **style)
         axes.set(xlabel=x_title, ylabel=y_title, xlim=(checkpoints[0], checkpoints[-1]))

@@ -29,17 +29,22 @@ class JudgedPairs:
         columns = self.first, self.second, self.judge, self.segment, self.outcome
         return JudgedPairs(*(column[rows] for column in columns))
 
-    def randomise_judges(self, place: Array, share: float, rng: np.random.Generator) -> "JudgedPairs":
+    def randomise_judges(
+        self, random_place_of_judge: Array, random_judge_share: float, rng: np.random.Generator
+    ) -> "JudgedPairs":
         """Return the comparisons with random answers by a share of the judges.
 
         Args:
-            place: Random places of the judges, (judges,), from 0 to 1; judges below `share` give each answer equally
-                often.
-            share: Share of these judges, 0 to 1.
+            random_place_of_judge: Random places of the judges, (judges,), from 0 to 1; judges below
+                `random_judge_share` give each answer equally often.
+            random_judge_share: Share of these judges, 0 to 1.
             rng: Source of randomness.
 
         """
-        is_careless, random_outcomes = place[self.judge] < share, rng.integers(-1, 2, size=len(self.outcome))
+        is_careless, random_outcomes = (
+            random_place_of_judge[self.judge] < random_judge_share,
+            rng.integers(-1, 2, size=len(self.outcome)),
+        )
         outcome = np.where(is_careless, random_outcomes, self.outcome)
         return JudgedPairs(self.first, self.second, self.judge, self.segment, outcome)
 

@@ -167,15 +167,21 @@ class RandomJudgesExperiment:
         """Run all methods; the same judges become careless as their share grows."""
         return [
             ArmResult(
-                arm, collect_figures([self.agreement_at_share(method, share, run_number) for share in self.shares]), []
+                arm,
+                figure_series_from_rows(
+                    [self.simulate_agreement_at_percent(method, share, run_number) for share in self.shares]
+                ),
+                [],
             )
             for arm, method in self.methods.items()
         ]
 
-    def agreement_at_share(self, method: ScoringMethod, share: int, run_number: int) -> dict[str, float]:
+    def simulate_agreement_at_percent(
+        self, method: ScoringMethod, random_judge_percent: int, run_number: int
+    ) -> dict[str, float]:
         baseline, truth = self.source.baseline, self.source.truth
         crowd = self.source.draw_judges(np.random.default_rng([self.seed, run_number]))
-        pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, share / 100)
+        pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, random_judge_percent / 100)
         return agreement_with_truth(truth, method.fit(pairs, baseline, len(truth)), baseline)
 
 
@@ -196,7 +202,7 @@ class BaselineExperiment:
         return [
             ArmResult(
                 GRADED_METHOD,
-                collect_figures(
+                figure_series_from_rows(
                     [self.simulate_judging_against_baseline(baseline, run_number) for baseline in self.tried_baselines]
                 ),
                 [],
@@ -216,7 +222,7 @@ class BaselineExperiment:
         return counts | agreement_with_truth(self.judging.truth, score, baseline)
 
 
-def collect_figures(rows: list[dict[str, float]]) -> dict[str, list[float]]:
+def figure_series_from_rows(rows: list[dict[str, float]]) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
@@ -235,8 +241,8 @@ def run_judge_experiments(
         if isinstance(source, ComparisonFile)
         else (
             "judges.md",
-            compare_baselines(BaselineExperiment(source, seed), folder, run_experiment)
-            | compare_alike_outputs(source, seed, folder, run_experiment),
+            run_and_draw_baseline_comparison(BaselineExperiment(source, seed), folder, run_experiment)
+            | run_alike_outputs_and_build_rows(source, seed, folder, run_experiment),
         )
     )
     report.write_report(
@@ -247,13 +253,13 @@ def run_judge_experiments(
         seed=seed,
         runs=len(results),
         shares=RANDOM_JUDGE_PERCENTS,
-        told=draw_robustness(results, folder),
+        told=draw_robustness_and_build_rows(results, folder),
         **context,
     )
     return path
 
 
-def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
+def draw_robustness_and_build_rows(results: RunResults, folder: Path) -> list[dict[str, Any]]:
     """Draw what random judges cost each method, and return the rows of the tables."""
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
@@ -274,7 +280,9 @@ def draw_robustness(results: RunResults, folder: Path) -> list[dict[str, Any]]:
     return figures
 
 
-def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experiment: RunExperiment) -> dict[str, Any]:
+def run_and_draw_baseline_comparison(
+    experiment: BaselineExperiment, folder: Path, run_experiment: RunExperiment
+) -> dict[str, Any]:
     """Draw how good scores are by the choice of the baseline, and return the rows with the advice on each."""
     results, places = run_experiment(experiment, "Baselines"), [baseline + 1 for baseline in experiment.tried_baselines]
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "baseline", places)
@@ -289,13 +297,13 @@ def compare_baselines(experiment: BaselineExperiment, folder: Path, run_experime
             [
                 str(place),
                 *(format_mean_with_run_range(by_run[:, k]) for by_run in values_by_title.values()),
-                *format_advice(advice),
+                *share_won_and_advice_sentence(advice),
             ]
         )
     return {"heads": list(values_by_title), "baselines": rows}
 
 
-def compare_alike_outputs(
+def run_alike_outputs_and_build_rows(
     judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment
 ) -> dict[str, Any]:
     """Return what 50 % random judges cost each method if the outputs of a system are alike."""
@@ -318,10 +326,10 @@ def baseline_advice_rows(source: ComparisonFile) -> list[list[str]]:
         ((source.advice_for(k), name) for k, name in enumerate(source.names)),
         key=lambda advice_and_name: -np.nan_to_num(advice_and_name[0].share_won),
     )
-    return [[name, *format_advice(advice)] for advice, name in advice_and_names]
+    return [[name, *share_won_and_advice_sentence(advice)] for advice, name in advice_and_names]
 
 
-def format_advice(advice: BaselineAdvice) -> tuple[str, str]:
+def share_won_and_advice_sentence(advice: BaselineAdvice) -> tuple[str, str]:
     return "" if np.isnan(advice.share_won) else f"{advice.share_won:.0%}", advice.sentence
 
 

@@ -76,7 +76,7 @@ def write_report(path: Path, template: str, **context: Any) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def render_part(folder: Path, part: ReportPart) -> dict[str, Any]:
+def draw_part_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Draw the figures of a part, and return the context of its page."""
     figure_files = []
     for name, words in FIGURE_TITLES:

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid
 from app.experiments import report
-from app.experiments.input_tables import read_table_columns, share_between_ends
+from app.experiments.input_tables import parse_share_between_ends, read_table_columns
 from app.experiments.report import PAPER_GAIN, ReportPart
 from app.experiments.result_tables import write_run_tables
 from app.experiments.runs import RunExperiment, figure_by_arm, final_scores_by_arm
@@ -99,7 +99,7 @@ def run_scale_experiments(  # noqa: PLR0917
         seed=seed,
         runs=len(first_part.results),
         looks=ITEM_CHECKPOINTS[-1],
-        parts=[report.render_part(folder, part) for part in parts],
+        parts=[report.draw_part_and_build_context(folder, part) for part in parts],
         distributions=report.draw_score_histograms(folder, first_part),
         some=report.example_item_rows(first_part, material.names),
         heatmap=report.draw_match_quality(folder, first_part),
@@ -120,7 +120,7 @@ def run_report_part(experiment: ScaleExperiment, introduction: str, run_experime
     return ReportPart(title, introduction, experiment, run_experiment(experiment, title))
 
 
-def final_spearman_text(part: ReportPart) -> str:
+def format_final_spearman(part: ReportPart) -> str:
     """Return Spearman of the paper's three arms, averaged over runs."""
     spearman = figure_by_arm(part.results, "spearman")
     return ", ".join(
@@ -128,14 +128,14 @@ def final_spearman_text(part: ReportPart) -> str:
     )
 
 
-def score_ranges_text(part: ReportPart) -> str:
+def format_score_ranges(part: ReportPart) -> str:
     """Return the ranges of scores, averaged over runs."""
     scores = final_scores_by_arm(part.results)
     ends = [(arm.title, *report.score_range_texts(scores[arm.name])) for arm in SCALE_ARMS if arm.name in PAPER_ARMS]
     return ", ".join(f"{title} {low} to {high}" for title, low, high, _ in ends)
 
 
-def judgments_saved_text(part: ReportPart) -> str:
+def format_judgments_to_match_paper(part: ReportPart) -> str:
     """Return how many judgments EASL needs to match direct assessment with those of the paper."""
     spearman = figure_by_arm(part.results, "spearman")
     return ", ".join(
@@ -146,9 +146,9 @@ def judgments_saved_text(part: ReportPart) -> str:
 
 PAPER_ARMS = (DA_ARM, "ra", EASL_ARM)
 RESULT_TEXTS: Mapping[str, Callable[[ReportPart], str]] = {
-    "at the end": final_spearman_text,
-    "ranges": score_ranges_text,
-    "gained": judgments_saved_text,
+    "at the end": format_final_spearman,
+    "ranges": format_score_ranges,
+    "gained": format_judgments_to_match_paper,
     "diagonal": lambda _part: "the same",
 }
 
@@ -189,10 +189,10 @@ def load_scale_values(
 ) -> list[tuple[str, float]]:
     """Load the items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `read_table_columns` and `share_between_ends`, and `Invalid` (`too_few_items`).
+    Raises as `read_table_columns` and `parse_share_between_ends`, and `Invalid` (`too_few_items`).
     """
     rows = [
-        (str(row.values[text_column]), share_between_ends(row, value_column, *ends))
+        (str(row.values[text_column]), parse_share_between_ends(row, value_column, *ends))
         for row in read_table_columns(path, (text_column, value_column))
     ]
     if len(rows) < MIN_SCALE_ITEMS:

@@ -18,7 +18,7 @@ import numpy as np
 from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import plot_curves
-from app.experiments.input_tables import read_table_columns, share_between_ends
+from app.experiments.input_tables import parse_share_between_ends, read_table_columns
 from app.experiments.result_tables import write_run_tables
 from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by_arm, judgments_to_match_arm
 from app.inference.ground.arrays import Array
@@ -71,8 +71,8 @@ class SimulatedOutputs:
         return np.clip(means + ease + self.output_sd * rng.standard_normal((self.segments, self.systems)), 0.0, 1.0)
 
 
-def simulate_outputs(seed: int) -> tuple[list[str], Array]:
-    """Return names of systems and the quality of their outputs, as `load_output_scores` does."""
+def simulate_system_names_and_output_quality(seed: int) -> tuple[list[str], Array]:
+    """Return names of systems and the quality of their outputs, as `load_system_names_and_output_quality` does."""
     outputs = SimulatedOutputs()
     return [f"system {k + 1}" for k in range(outputs.systems)], outputs.sample_quality(np.random.default_rng(seed))
 
@@ -108,10 +108,10 @@ class SystemsExperiment:
         """Return the results of every arm in one run, all with the same crowd."""
         crowd = self.population.draw_habits(SYSTEM_ANNOTATORS, np.random.default_rng([self.seed, run_number]))
         scoring_by_arm: dict[str, Callable[[Sequence[Habits], np.random.Generator], Iterator[Array]]] = {
-            SYSTEM_DA_ARM: self.score_direct_assessment,
-            IN_TURN_ARM: self.score_in_turn,
-            "easl": lambda people, rng: self.score_by_rule("easl", people, rng),
-            "systems": lambda people, rng: self.score_by_rule("systems", people, rng),
+            SYSTEM_DA_ARM: self.iter_direct_assessment_scores,
+            IN_TURN_ARM: self.iter_scores_asking_in_turn,
+            "easl": lambda people, rng: self.iter_scores_asking_by_rule("easl", people, rng),
+            "systems": lambda people, rng: self.iter_scores_asking_by_rule("systems", people, rng),
         }
         return [
             self.measure_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
@@ -125,7 +125,7 @@ class SystemsExperiment:
         }
         return ArmResult(arm, figures, score_history[-1].round(4).tolist())
 
-    def score_direct_assessment(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iter_direct_assessment_scores(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
         """Score random outputs, none twice before all were scored, and yield the mean score of each system."""
         segments, systems = self.quality.shape
         annotators = HabitAnnotators(people, self.quality.ravel())
@@ -143,7 +143,7 @@ class SystemsExperiment:
         while True:
             yield from rng.permutation(size)[: size - size % OUTPUTS_PER_HIT].reshape(-1, OUTPUTS_PER_HIT)
 
-    def score_in_turn(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iter_scores_asking_in_turn(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
         """Ask about each system equally often, in random company, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign("easl", rng)
         for judgments in SYSTEM_CHECKPOINTS:
@@ -151,7 +151,9 @@ class SystemsExperiment:
                 campaign.judge_each_item_once(annotators)
             yield campaign.score
 
-    def score_by_rule(self, rule: str, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iter_scores_asking_by_rule(
+        self, rule: str, people: Sequence[Habits], rng: np.random.Generator
+    ) -> Iterator[Array]:
         """Ask as a rule selects, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign(rule, rng)
         hits = campaign.generate_hits(annotators)
@@ -187,17 +189,19 @@ class SegmentAnnotators:
         return self.outputs.answer(annotator, [segment * self.systems + system for system in items], rng)
 
 
-def load_output_scores(path: Path, ends: tuple[float, float]) -> tuple[list[str], Array]:
+def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) -> tuple[list[str], Array]:
     """Load the systems of a table, and the quality of their outputs, (S, K), for segments in which every system has
     one.
 
     Columns: system, segment, score, as a number between the ends. Several scores of an output are averaged.
 
-    Raises as `read_table_columns` and `share_between_ends`, and `Invalid` (`too_few_outputs`).
+    Raises as `read_table_columns` and `parse_share_between_ends`, and `Invalid` (`too_few_outputs`).
     """
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in read_table_columns(path, ("system", "segment", "score")):
-        scores[str(row.values["segment"]), str(row.values["system"])].append(share_between_ends(row, "score", *ends))
+        scores[str(row.values["segment"]), str(row.values["system"])].append(
+            parse_share_between_ends(row, "score", *ends)
+        )
     systems = sorted({system for _, system in scores})
     segments = sorted({segment for segment, _ in scores})
     complete = [segment for segment in segments if all((segment, system) in scores for system in systems)]

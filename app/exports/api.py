@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, RowLimitQuery, RowOffsetQuery
-from app.analysis.dependencies import ProcessFits, require_access_to_annotators
+from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
 from app.analysis.methods import all_method_exports
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
@@ -22,7 +22,7 @@ from app.record.campaign import load_campaign_by_slug
 router = program_router(
     "/api/v1/campaigns/{slug}",
     "Results",
-    Depends(require_access_to_annotators),
+    Depends(require_access_if_annotators_are_shown),
     refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 

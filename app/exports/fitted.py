@@ -30,12 +30,12 @@ async def export_scores(request: ExportRequest) -> TableStream:
         await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
     ).scores
     require_fit = partial(require_score_methods, methods)
-    await request.fits.fit_with_answers(
+    await request.fits.load_answers_and_fit(
         request.engine, request.slug, "answered", require_fit, criterion=request.criterion
     )
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
-        answers, found, _ = await request.fits.fit_scores_by_methods(
+        answers, found, _ = await request.fits.load_answers_and_fit_scores_by_method(
             request.engine, request.slug, methods, criterion=request.criterion
         )
         for start in range(0, answers.n_items, FITTED_ROWS_PER_BATCH):
@@ -82,7 +82,7 @@ async def fit_export_rows(
         return fit(answers, relevant_options)
 
     return (
-        await request.fits.fit_with_answers(
+        await request.fits.load_answers_and_fit(
             request.engine, request.slug, ("export", export_name, relevant_options), rows, criterion=request.criterion
         )
     )[1]

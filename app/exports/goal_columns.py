@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_scores
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_numbers_and_scores_of_goal_items
 from app.analysis.result_types import to_cell_columns
 from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
@@ -66,13 +66,13 @@ async def load_goal_columns(
     law_scores = law_score_columns(goal_estimates) if has_law_scores else {}
     if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
-    items, score = await load_goal_item_scores(connection, criterion.campaign)
+    items, score = await load_numbers_and_scores_of_goal_items(connection, criterion.campaign)
     return await asyncio.to_thread(side_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores)
 
 
 def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
     """Return the law's scores in points; none while the goal is measured by plain means."""
-    columns = map(shares_to_points, calibrated_intervals.calibrated_columns(goal_estimates.estimates))
+    columns = map(shares_to_points, calibrated_intervals.mean_error_and_interval_columns(goal_estimates.estimates))
     empty = np.full(len(goal_estimates.estimates.mean), np.nan)
     return {
         name: empty if goal_estimates.source == MEASURED_BY_MEANS else of_all

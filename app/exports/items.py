@@ -112,7 +112,7 @@ class ItemRowFormatter:
         score = unit.score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
         means = (
-            tuple(calibrated_intervals.calibrated_columns_in_unit(design.unit, self.intervals.select_items([])))
+            tuple(calibrated_intervals.calibrated_columns_by_name_in_unit(design.unit, self.intervals.select_items([])))
             if design.is_ordered
             else ()
         )
@@ -144,7 +144,7 @@ class ItemRowFormatter:
         labels = [likeliest_labels(criterion, np.array(state), numbers["judgments"])] if family.counts_classes else []
         posterior = to_cell_columns(*shown, numbers["judgments"])
         calibrated_values = (
-            calibrated_intervals.calibrated_columns_in_unit(
+            calibrated_intervals.calibrated_columns_by_name_in_unit(
                 design.unit, self.intervals.select_items(numbers["number"])
             ).values()
             if design.is_ordered

@@ -93,7 +93,7 @@ async def load_posterior_page(
     judgments = np.array([row.judgments for row in rows], np.intp)
     labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
     page_intervals = intervals.select_items([row.number for row in rows])
-    calibrated_cells = calibrated_intervals.calibrated_rows(page_intervals)
+    calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
     as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals)
@@ -136,7 +136,7 @@ def posterior_numbers_in_units(
     """
     unit, mean_unit = design.score_unit(law), design.unit
     score, variance, low, high = numbers
-    mean, error, *ends = calibrated_intervals.calibrated_columns(intervals)
+    mean, error, *ends = calibrated_intervals.mean_error_and_interval_columns(intervals)
     missing = np.full(len(score), np.nan)
     columns = {
         "score": unit.to_file_values(score),

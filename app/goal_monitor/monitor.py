@@ -16,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.analysis import calibrated_intervals
-from app.analysis.calibrated_intervals import CalibratedEvidence, load_goal_item_scores
+from app.analysis.calibrated_intervals import CalibratedEvidence, load_numbers_and_scores_of_goal_items
 from app.campaigns import lifecycle
 from app.database.alerts import raise_alert, raise_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
@@ -28,7 +28,7 @@ from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
 from app.goals.progress import Progress, format_goal_progress, goal_progress, stored_goal_text
 from app.goals.settings import NO_GOAL
-from app.quality.run_rules import scan_annotators
+from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record.campaign import load_campaign
 
 STOPPING_ACTIONS = ("pause", "finish")
@@ -60,7 +60,7 @@ class GoalScanState:
     evidence_read: CalibratedEvidence | None
 
 
-async def scan_goal(
+async def scan_goal_and_act(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
@@ -74,7 +74,7 @@ async def scan_goal(
             connection, campaign.criteria[0], last.evidence_read if last else None
         )
         progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))
-        settled_change = await release.find_settled_change(connection, campaign, progress)
+        settled_change = await release.load_settled_change(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != stored_goal_text(campaign):
         await act_on_reached_goal(engine, campaign, progress, now=now)
     if len(settled_change.items):
@@ -83,9 +83,9 @@ async def scan_goal(
         async with engine.begin() as connection:
             is_finished = await finish_if_complete(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal(engine, campaign_id, now=now, last=GoalScanState(evidence))
+            return await scan_goal_and_act(engine, campaign_id, now=now, last=GoalScanState(evidence))
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
-        await raise_missed_goal(engine, campaign, progress)
+        await raise_missed_goal_alert(engine, campaign, progress)
     return GoalScanState(evidence)
 
 
@@ -104,7 +104,7 @@ async def load_goal_progress(
     """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""
     if campaign.goal == NO_GOAL:
         return None
-    items, scores = await load_goal_item_scores(connection, campaign)
+    items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
     progress = await asyncio.to_thread(
         goal_progress, campaign, goal_estimates.estimates.select_items(items), scores, goal_estimates.source
     )
@@ -125,7 +125,7 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress:
                 await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
 
 
-async def raise_missed_goal(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
+async def raise_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
     """Alert that a campaign ended by itself before its goal, and how near it was."""
     advice = "To continue, ask for more judgments per item and reopen the campaign."
     parameters = {
@@ -143,4 +143,4 @@ def lowercase_first(sentence: str) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}"
 
 
-CAMPAIGN_SCANS = scan_annotators, scan_goal
+CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act

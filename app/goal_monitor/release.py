@@ -59,7 +59,7 @@ class SettledChange(NamedTuple):
     settled: Mask
 
 
-async def find_settled_change(
+async def load_settled_change(
     connection: AsyncConnection, campaign: Campaign, progress: Progress | None
 ) -> SettledChange:
     """Return which items changed since the last scan."""

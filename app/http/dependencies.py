@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 # Dependencies are async although they wait for nothing: FastAPI runs plain functions in a thread.
-def from_app_state(name: str) -> Any:
+def depends_on_app_state(name: str) -> Any:
     """Return a dependency on a value that this process keeps in `app.state`."""
 
     async def get_value(request: Request) -> Any:
@@ -90,10 +90,10 @@ def validate_row_id(raw: object) -> object:
 
 
 RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
-Database = Annotated[AsyncEngine, from_app_state("database")]
+Database = Annotated[AsyncEngine, depends_on_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
-ReadingDatabase = Annotated[AsyncEngine, from_app_state("reading_database")]
-AppSettings = Annotated[Settings, from_app_state("settings")]
+ReadingDatabase = Annotated[AsyncEngine, depends_on_app_state("reading_database")]
+AppSettings = Annotated[Settings, depends_on_app_state("settings")]
 # List `Now` after it, so that the time is taken after a wait for the connection.
 ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
@@ -140,7 +140,7 @@ class PageSettings(Protocol):
     def https_media(self) -> bool: ...
 
 
-def choose_request_language(request: Request, campaign: PageSettings | None = None) -> None:
+def set_request_language(request: Request, campaign: PageSettings | None = None) -> None:
     """Set the language of the response: the campaign's, else that chosen in the URL, else that of the browser."""
     language = campaign.language if campaign else BROWSER_LANGUAGE
     if language == BROWSER_LANGUAGE:
@@ -245,7 +245,7 @@ def refusal_response(
 ) -> Response:
     """Return an error as JSON `{"error": {"code", "message", "details"}}` or as a page, as the client accepts."""
     if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_page(request):
-        choose_request_language(request)
+        set_request_language(request)
     message = translate_refusal(request_language(request), code, message)
     if is_json_wanted(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}

@@ -9,13 +9,13 @@ from fastapi.responses import StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from app.errors import Invalid
-from app.http.dependencies import download_headers, from_app_state
+from app.http.dependencies import depends_on_app_state, download_headers
 from app.imports.campaign_file_io import CampaignArchive, stream_campaign_archive
 from app.imports.upload_slots import UploadSlots
 from app.media.media_zip import MediaZip
 from app.settings import Settings
 
-RequestUploadSlots = Annotated[UploadSlots, from_app_state("upload_slots")]
+RequestUploadSlots = Annotated[UploadSlots, depends_on_app_state("upload_slots")]
 
 
 def require_uploaded_file(form_data: FormData) -> UploadFile:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
-from app.database.bulk import copy_rows, reserve_ids, reserve_seqs
+from app.database.bulk import insert_rows_by_copy, reserve_ids, reserve_seqs
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
@@ -233,8 +233,8 @@ async def store_imported_hits(
         shown = hit.shown_items, unscored_items, hit.segment, hit.shown_as
         hit_rows.append((hit_id, campaign.id, annotator_id, assignment_id, *shown, start, end, end))
         stored_hits.append(StoredImportedHit(hit, hit_id, annotator_id))
-    await copy_rows(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)
-    await copy_rows(connection, tables.hits, hit_rows, *HIT_COPY_COLUMNS)
+    await insert_rows_by_copy(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)
+    await insert_rows_by_copy(connection, tables.hits, hit_rows, *HIT_COPY_COLUMNS)
     return stored_hits
 
 
@@ -269,7 +269,7 @@ async def store_imported_responses(
         )
         for seq, stored in zip(seqs, stored_hits, strict=True)
     ]
-    await copy_rows(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
+    await insert_rows_by_copy(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
     if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
         await unjudged.recount_unjudged(connection, locked_posteriors[0].revision, items=sorted(items))
     return judgments

@@ -17,7 +17,7 @@ from app.campaigns.lifecycle import lock_draft, require_draft
 from app.campaigns.media_checks import check_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import copy_text_line, copy_text_lines, prefetch
+from app.database.bulk import format_copy_line, insert_text_lines_by_copy, prefetch
 from app.database.campaign import item_count_sql
 from app.designs.campaign import Campaign
 from app.designs.content import Content
@@ -383,7 +383,7 @@ async def store_items(
                 raise TooLarge(
                     f"A campaign has at most {MAX_UPLOAD_ROWS:,} items. Nothing was imported.", code="too_many_items"
                 )
-            await copy_text_lines(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
+            await insert_text_lines_by_copy(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
             progress(stored_count)
     return stored_count
 
@@ -395,7 +395,7 @@ def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numb
     for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
         prior_array = format_prior_array(prior) if prior else None
         lines.append(
-            copy_text_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
+            format_copy_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
         )
         size += len(lines[-1])
         if size > MAX_CHARACTERS_PER_COPY:

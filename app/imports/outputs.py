@@ -17,7 +17,7 @@ from app.background.progress_stream import ReportRowCount
 from app.campaigns import lifecycle, systems_check
 from app.database import content_tables, tables
 from app.database.audit_log import log_change
-from app.database.bulk import copy_rows
+from app.database.bulk import insert_rows_by_copy
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.designs.field_flags import is_blank
@@ -292,7 +292,7 @@ async def copy_rows_in_batches(
     """Store rows in batches, so that other requests are not kept waiting."""
     stored_count = 0
     while batch := list(islice(rows, OUTPUTS_PER_COPY)):
-        await copy_rows(connection, table, batch, *columns)
+        await insert_rows_by_copy(connection, table, batch, *columns)
         stored_count += len(batch)
         progress(stored_count)
 

@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.bulk import copy_rows, prefetch
+from app.database.bulk import insert_rows_by_copy, prefetch
 from app.database.content_tables import media, media_pieces
 from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows, fetch_value
 from app.errors import NotFound
@@ -111,11 +111,13 @@ async def store_media_files(
                 (campaign_id, first_number + piece.file_number, piece.name, piece.content_type, piece.file_size)
                 for piece in first_pieces
             ]
-            await copy_rows(connection, media, file_rows, "campaign_id", "number", "name", "content_type", "size")
+            await insert_rows_by_copy(
+                connection, media, file_rows, "campaign_id", "number", "name", "content_type", "size"
+            )
             piece_rows = [
                 (campaign_id, first_number + piece.file_number, piece.piece_number, piece.data) for piece in block
             ]
-            await copy_rows(connection, media_pieces, piece_rows, "campaign_id", "number", "place", "data")
+            await insert_rows_by_copy(connection, media_pieces, piece_rows, "campaign_id", "number", "place", "data")
             content_type_by_name |= {piece.name: piece.content_type for piece in first_pieces}
     return content_type_by_name
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.chart_axes import LinearScale, round_step
+from app.analysis.chart_axes import LinearScale, choose_round_tick_step
 from app.campaigns.forecast_findings import ForecastFindings
 from app.errors import pluralize
 from app.planning.goal_simulation import BAND_PERCENTILES, MAX_NEW_JUDGMENTS_PER_ITEM, GoalForecast
@@ -57,7 +57,7 @@ class CampaignForecast:
     caution: str = ""
 
     @property
-    def needed_text(self) -> str:
+    def describe_judgments_needed(self) -> str:
         """How many judgments more are needed, with the band, as a sentence."""
         middle, low, high = self.goal_forecast.band
         if middle == 0:
@@ -142,7 +142,7 @@ class CampaignForecast:
         return self.made_at + timedelta(hours=self.hours_to_goal) if self.hours_to_goal and self.hits_per_hour else None
 
     @property
-    def duration_text(self) -> str:
+    def describe_duration(self) -> str:
         """How long the goal takes, as a sentence; empty where that is unknown."""
         if self.hours_to_goal is None:
             return ""
@@ -152,7 +152,7 @@ class CampaignForecast:
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property
-    def chance_curve(self) -> dict[str, Any]:
+    def chance_curve_svg_data(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
         checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
         end = next(
@@ -161,7 +161,7 @@ class CampaignForecast:
         end = max(1, min(end + 1, len(checkpoints) - 1))
         last = self.judgments + float(checkpoints[end])
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
-        step = round_step(last - self.judgments)
+        step = choose_round_tick_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)
         middle, *band_ends = [min(needed, float(checkpoints[end])) for needed in self.goal_forecast.band]
         tick_values = np.arange(ceil(self.judgments / step) * step, last + 1, step)

@@ -191,7 +191,7 @@ def annotator_source_by_law(
     if crowd is not None:
         new_count = annotator_count - len(crowd.bias)
         return lambda rng: crowd.draw_annotators(
-            rng, *draw_true_values(crowd.estimates, rng), new_count, keep_known=True
+            rng, *draw_true_values_and_error_factor(crowd.estimates, rng), new_count, keep_known=True
         )
     earlier_crowd = (
         None if isinstance(fallback, Population) else fit_crowd(fallback, replay_evidence(fallback, items_per_hit))
@@ -200,7 +200,7 @@ def annotator_source_by_law(
         return annotator_source_by_means(tally, fallback, annotator_count)
 
     def draw_like_earlier(rng: np.random.Generator) -> SimulatedAnnotators:
-        truth, factor = draw_true_values(earlier_crowd.estimates, rng)
+        truth, factor = draw_true_values_and_error_factor(earlier_crowd.estimates, rng)
         return earlier_crowd.draw_annotators(
             rng, rng.choice(truth, len(tally.total)), factor, annotator_count, keep_known=False
         )
@@ -238,12 +238,12 @@ def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count:
     estimates = moderate_means(tally)
     if not believed_true_means(estimates):
         return None
-    truth, factor = draw_true_values(estimates, rng)
+    truth, factor = draw_true_values_and_error_factor(estimates, rng)
     noise = estimates.standard_error * factor * np.sqrt(tally.judgments)
     return EstimatedAnnotators(truth, np.where(np.isfinite(noise), noise, np.nanmedian(noise)), annotator_count)
 
 
-def draw_true_values(estimates: ModeratedMeans, rng: np.random.Generator) -> tuple[Array, float]:
+def draw_true_values_and_error_factor(estimates: ModeratedMeans, rng: np.random.Generator) -> tuple[Array, float]:
     """Draw plausible true values of the items, (N,), and the factor by which errors may be larger than they seem.
 
     The differences between annotators are known only as well as their degrees of freedom allow; the smaller their part

@@ -41,7 +41,7 @@ from app.planning.goal_simulation import (
     is_forecast_measured_by_law,
     sample_size,
 )
-from app.planning.participation import annotator_total, explain_annotator_total
+from app.planning.participation import chosen_or_likely_annotator_count, explain_annotator_total
 from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour
 from app.record.campaign import load_campaign_by_slug
@@ -102,7 +102,7 @@ async def forecast_campaign(
         priors = await load_forecast_priors(connection, campaign)
     settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
     sample = min(sample_size(campaign), len(evidence.tally.total))
-    total_annotators = annotator_total(settings, evidence.tally, annotators)
+    total_annotators = chosen_or_likely_annotator_count(settings, evidence.tally, annotators)
     try:
         goal_forecast = forecast_goal(
             settings,

@@ -244,13 +244,13 @@ def forecast_goal(
         )
         priors = None if priors is None else priors[:, sampled_items]
     forecast_start = prepare_forecast(campaign, evidence, fallback, annotators, priors)
-    checkpoints = goal_checkpoints(
+    checkpoints = goal_check_hit_counts(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,
     )
     progress_values, ran_out = np.empty((runs, len(checkpoints))), np.zeros(runs, bool)
     for k in range(runs):
-        progress_values[k], ran_out[k] = simulate_forecast_run(
+        progress_values[k], ran_out[k] = simulate_progress_and_running_out(
             forecast_start, checkpoints, np.random.default_rng([seed, k])
         )
         on_run(k + 1)
@@ -260,7 +260,7 @@ def forecast_goal(
     return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
 
 
-def goal_checkpoints(max_hits: int, *, is_costly: bool) -> Integers:
+def goal_check_hit_counts(max_hits: int, *, is_costly: bool) -> Integers:
     """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
 
     If checks are costly, they get rarer later, when they matter less.
@@ -270,7 +270,7 @@ def goal_checkpoints(max_hits: int, *, is_costly: bool) -> Integers:
     return np.unique(evenly[kept] if is_costly else evenly)
 
 
-def simulate_forecast_run(
+def simulate_progress_and_running_out(
     forecast_start: ForecastStart, checkpoints: Integers, rng: np.random.Generator
 ) -> tuple[list[float], bool]:
     """Return the progress at each checkpoint, (L,), NaN once the goal is reached, and whether annotators ran out

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
-from app.background.progress_stream import ReportingJob, watch_job
+from app.background.progress_stream import ReportingJob, iter_job_reports
 from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
@@ -125,7 +125,7 @@ def parse_positive_number(text: str, maximum: int, title: str, alternative: str 
 
 async def stream_forecast_lines(request: Request, job: ReportingJob[CampaignForecast]) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
-    async with aclosing(watch_job(job)) as reports:
+    async with aclosing(iter_job_reports(job)) as reports:
         async for report in reports:
             if isinstance(report, CampaignForecast):
                 line: dict[str, Any] = {

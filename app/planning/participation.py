@@ -39,7 +39,7 @@ class Participation:
         return {number: place for place, number in enumerate(self.known_annotators.tolist())}
 
 
-def hits_done_by_annotator(tally: Tally, items_per_hit: int) -> tuple[Integers, Integers]:
+def annotator_numbers_and_hits_done(tally: Tally, items_per_hit: int) -> tuple[Integers, Integers]:
     """Return the numbers of the annotators who have answered, (J,) in order, and about how many HITs each answered,
     (J,).
     """
@@ -61,7 +61,7 @@ def estimate_participation(
         left than others.
 
     """
-    known_annotators, hits_done = hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)
+    known_annotators, hits_done = annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)
     hit_limit = campaign.hits_per_annotator
     if not (identities_matter or hit_limit or not campaign.repeat_items):
         known_annotators = known_annotators[:0]
@@ -92,19 +92,19 @@ def items_seen_by_place(participation: Participation, tally: Tally) -> dict[int,
     return items_by_place
 
 
-def annotator_total(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
+def chosen_or_likely_annotator_count(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
     """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
     Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.
     """
-    hits_done = hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)[1]
-    minimum, reason = minimum_annotators(campaign, tally)
+    hits_done = annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[1]
+    minimum, reason = min_annotator_count_and_reason(campaign, tally)
     if chosen_count is None:
         return max(
             minimum,
-            chao1_estimate(hits_done)
+            estimate_annotator_count_by_chao1(hits_done)
             if (hits_done > 1).any()
-            else max(DEFAULT_ANNOTATORS_IN_TOTAL, chao1_estimate(hits_done)),
+            else max(DEFAULT_ANNOTATORS_IN_TOTAL, estimate_annotator_count_by_chao1(hits_done)),
         )
     if chosen_count < minimum:
         message = f"Too few annotators: {reason}. Enter {minimum:,} or more, or leave the number empty."
@@ -114,7 +114,7 @@ def annotator_total(campaign: Campaign, tally: Tally, chosen_count: int | None) 
 
 def explain_annotator_total(campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None) -> str:
     """Explain in a sentence where the number of annotators comes from."""
-    answered = len(hits_done_by_annotator(tally, campaign.selection_settings.items_per_hit)[0])
+    answered = len(annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:
         return f"Planned for {pluralize(annotator_count, 'annotator')}."
     so_far = (
@@ -123,10 +123,10 @@ def explain_annotator_total(campaign: Campaign, tally: Tally, annotator_count: i
     return f"Assumes {pluralize(annotator_count, 'annotator')}; {so_far}. Enter the number if you know it."
 
 
-def minimum_annotators(campaign: Campaign, tally: Tally) -> tuple[int, str]:
+def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[int, str]:
     """Return the fewest annotators who can give every item the judgments that it wants, and the reason in words."""
     asking = campaign.selection_settings
-    known_annotators, hits_done = hits_done_by_annotator(tally, asking.items_per_hit)
+    known_annotators, hits_done = annotator_numbers_and_hits_done(tally, asking.items_per_hit)
     missing = np.maximum(0, asking.judgments_per_item - tally.judgments)
     bounds = [(max(1, len(known_annotators)), f"{len(known_annotators):,} have answered")]
     if not campaign.repeat_items:
@@ -142,7 +142,7 @@ def minimum_annotators(campaign: Campaign, tally: Tally) -> tuple[int, str]:
     return max(bounds)
 
 
-def chao1_estimate(hits_done: Integers) -> int:
+def estimate_annotator_count_by_chao1(hits_done: Integers) -> int:
     """Estimate how many people answer in all, from how many answered once and twice.
 
     This is the estimator of Chao (1984, "Nonparametric estimation of the number of classes in a population"), in the

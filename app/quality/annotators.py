@@ -261,7 +261,7 @@ async def list_annotator_lines(
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
-        order = await annotators_by_median_seconds(
+        order = await annotator_ids_by_median_seconds(
             connection, campaign.id, median_seconds or MedianSecondsCache(), ascending=rising
         )
         annotator_ids, offset, sorting = order[offset : offset + limit], 0, "name"
@@ -293,7 +293,7 @@ async def list_annotator_lines(
     return add_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
 
 
-async def annotators_by_median_seconds(
+async def annotator_ids_by_median_seconds(
     connection: AsyncConnection, campaign_id: int, median_seconds: MedianSecondsCache, *, ascending: bool
 ) -> list[int]:
     """Return the ids of all annotators, the slowest first unless `ascending`; annotators without a known time come

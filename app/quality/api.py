@@ -9,7 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals, from_app_state
+from app.http.dependencies import Database, Now, RowId, Transaction, depends_on_app_state, document_refusals
 from app.quality import actions, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
@@ -21,9 +21,9 @@ ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found
 router = program_router("/api/v1/campaigns/{slug}", "Annotators")
 
 
-Revisions = Annotated[DueRevisions, from_app_state("due_revisions")]
-Comparisons = Annotated[AnnotatorComparisons, from_app_state("comparisons")]
-Medians = Annotated[annotators.MedianSecondsCache, from_app_state("median_seconds")]
+Revisions = Annotated[DueRevisions, depends_on_app_state("due_revisions")]
+Comparisons = Annotated[AnnotatorComparisons, depends_on_app_state("comparisons")]
+Medians = Annotated[annotators.MedianSecondsCache, depends_on_app_state("median_seconds")]
 AnnotatorNameOrPseudonym = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym in exports.")]
 AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
@@ -279,5 +279,7 @@ async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummar
     """Return all gold and attention items with the number of times annotators failed them."""
     return [
         CheckItemSummary(**asdict(line))
-        for line in await listings.list_check_lines(connection, await load_campaign_by_slug(connection, slug))
+        for line in await listings.list_checks_with_outcome_counts(
+            connection, await load_campaign_by_slug(connection, slug)
+        )
     ]

@@ -47,6 +47,6 @@ class AnnotatorBehaviour:
     random_answer_probability: float = nan
 
     @property
-    def hit_starts(self) -> Integers:
+    def hit_bounds(self) -> Integers:
         """Index of the first judgment of each HIT that has any, followed by J."""
         return np.append(np.flatnonzero(np.diff(self.hit, prepend=-1)), len(self.hit)).astype(np.intp)

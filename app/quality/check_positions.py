@@ -27,7 +27,7 @@ class PlacedCheck(NamedTuple):
     shown_number: int
 
 
-def place_checks(
+def draw_check_places(
     check_numbers: Sequence[int],
     item_numbers: Sequence[int],
     item_count: int,
@@ -59,7 +59,9 @@ def place_checks(
     return sorted(map(PlacedCheck, places, check_numbers, numbers))
 
 
-def presented_sequence(items: Sequence[T], placed_checks: Sequence[PlacedCheck], checks: Mapping[int, T]) -> list[T]:
+def insert_checks_at_their_places(
+    items: Sequence[T], placed_checks: Sequence[PlacedCheck], checks: Mapping[int, T]
+) -> list[T]:
     """Return entries of items, with entries of checks inserted at the places where they are shown."""
     shown = list(items)
     for placed_check in placed_checks:
@@ -67,8 +69,8 @@ def presented_sequence(items: Sequence[T], placed_checks: Sequence[PlacedCheck],
     return shown
 
 
-def presented_numbers(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
+def page_numbers_of_items_and_checks(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
     """Return the numbers under which a page shows items and checks, as presented."""
-    return presented_sequence(
+    return insert_checks_at_their_places(
         item_numbers, placed_checks, {placed.check_number: placed.shown_number for placed in placed_checks}
     )

@@ -153,7 +153,7 @@ def put_different_places_first(checks: Sequence[CheckItem], count: int) -> list[
     return [same_place[0], other_places[0], *same_place[1:count], *other_places[1:]] if other_places else []
 
 
-async def load_checks_of_hit(
+async def load_placed_checks_and_check_items(
     connection: Driver, campaign_id: int, hit_id: int | None
 ) -> tuple[list[PlacedCheck], dict[int, CheckItem]]:
     placed_checks = await load_placed_checks(connection, campaign_id, hit_id)
@@ -185,7 +185,7 @@ async def store_check_answers(
     all items and checks shown.
     """
     key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
-    await execute_statement(connection, STORE_CHECK_ANSWERS, key | check_answer_arrays(placed_checks, values))
+    await execute_statement(connection, STORE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
 async def change_check_answers(
@@ -193,10 +193,10 @@ async def change_check_answers(
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
     key = {"campaign": campaign_id, "hit": hit_id}
-    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | check_answer_arrays(placed_checks, values))
+    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
-def check_answer_arrays(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
+def sql_arrays_of_check_answers(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
     return {
         "numbers": [placed.check_number for placed in placed_checks],
         "values": [values[placed.place] for placed in placed_checks],
@@ -216,11 +216,11 @@ async def load_check_outcomes(
     return [
         outcome
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for outcome in check_outcomes_of_hit(design, list(hit_rows))
+        for outcome in outcomes_of_checks_in_hit(design, list(hit_rows))
     ]
 
 
-def check_outcomes_of_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
+def outcomes_of_checks_in_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
     expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
     feedbacks = feedback(design, expected, [row.value for row in rows])
     check_numbers = tuple(row.check_number for row in rows)

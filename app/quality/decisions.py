@@ -119,7 +119,9 @@ async def exclude_annotator(
     await block_annotator(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
-    return await record_and_log(connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor)
+    return await record_and_log_decision(
+        connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor
+    )
 
 
 async def restore_annotator(
@@ -135,7 +137,9 @@ async def restore_annotator(
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
     await unblock_annotator(connection, campaign, annotator_id, "excluded", reason)
-    return await record_and_log(connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor)
+    return await record_and_log_decision(
+        connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor
+    )
 
 
 async def exclude_answer(
@@ -157,10 +161,10 @@ async def exclude_answer(
         Conflict: `already_excluded`, `answer_withdrawn`.
 
     """
-    answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
+    answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
-    return await record_and_log(
+    return await record_and_log_decision(
         connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -178,7 +182,7 @@ async def restore_answer(
 
     Raises as `exclude_answer` does, with `not_excluded` instead of `already_excluded`.
     """
-    answer_state = await lock_answer_state(connection, campaign, answer_number, reason)
+    answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last != "exclude":
         hint = " Its annotator is excluded: restore them instead." if answer_state.barred == "excluded" else ""
         raise Conflict(
@@ -186,7 +190,7 @@ async def restore_answer(
             code="not_excluded",
             answer=answer_number,
         )
-    return await record_and_log(
+    return await record_and_log_decision(
         connection, campaign, "include", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -220,13 +224,13 @@ async def block_annotator(
     block_parameters = {
         "as": new_state,
         "before": allowed_states,
-        "reason": validated_reason(reason),
+        "reason": strip_and_check_reason(reason),
         "by": actor_name(actor),
         "now": now,
     }
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
     if (await connection.execute(BLOCK_ANNOTATOR, key | block_parameters)).rowcount == 0:
-        blocked_state = await load_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_name_and_blocked_state(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is already {blocked_state.barred}. Nothing was changed.",
             code=f"already_{blocked_state.barred}",
@@ -236,16 +240,16 @@ async def block_annotator(
 async def unblock_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int, expected_state: BlockedState, reason: str
 ) -> None:
-    validated_reason(reason)
+    strip_and_check_reason(reason)
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "before": expected_state}
     if (await connection.execute(UNBLOCK_ANNOTATOR, parameters)).rowcount == 0:
-        blocked_state = await load_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_name_and_blocked_state(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is not {expected_state}. Nothing was changed.", code=f"not_{expected_state}"
         )
 
 
-async def load_blocked_state(connection: AsyncConnection, campaign: Campaign, annotator_id: int) -> Row[Any]:
+async def load_name_and_blocked_state(connection: AsyncConnection, campaign: Campaign, annotator_id: int) -> Row[Any]:
     """Return how an annotator is blocked, if they are, and their name. Raises `NotFound` (`annotator_not_found`)."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     blocked_state: Row[Any] | None = (await connection.execute(LOAD_BLOCKED_STATE, parameters)).one_or_none()
@@ -254,16 +258,16 @@ async def load_blocked_state(connection: AsyncConnection, campaign: Campaign, an
     return blocked_state
 
 
-async def lock_answer_state(
+async def lock_and_load_answer_state(
     connection: AsyncConnection, campaign: Campaign, answer_number: int, reason: str
 ) -> Row[Any]:
     """Return an answer's annotator and the last decision about it, locked until the transaction ends."""
-    validated_reason(reason)
+    strip_and_check_reason(reason)
     await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})
     parameters = {"campaign": campaign.id, "number": answer_number}
     answer_state: Row[Any] | None = (await connection.execute(LOAD_ANSWER_STATE, parameters)).one_or_none()
     if answer_state is None:
-        raise answer_not_found(campaign, answer_number)
+        raise answer_not_found_error(campaign, answer_number)
     if answer_state.last == "withdraw":
         raise Conflict(
             f"The annotator replaced answer {answer_number}, and the new answer counts. Nothing was changed.",
@@ -279,14 +283,14 @@ async def require_answer_by_annotator(
     parameters = {"campaign": campaign.id, "number": answer_number}
     answer_state = (await connection.execute(LOAD_ANSWER_STATE, parameters)).one_or_none()
     if answer_state is None or answer_state.annotator != annotator_id:
-        raise answer_not_found(campaign, answer_number)
+        raise answer_not_found_error(campaign, answer_number)
 
 
-def answer_not_found(campaign: Campaign, answer_number: int) -> NotFound:
+def answer_not_found_error(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
 
 
-async def record_and_log(
+async def record_and_log_decision(
     connection: AsyncConnection,
     campaign: Campaign,
     kind: DecisionKind,
@@ -319,7 +323,7 @@ async def log_decision(
     actor: Actor | None,
     **details: int,
 ) -> None:
-    name = (await load_blocked_state(connection, campaign, annotator_id)).name
+    name = (await load_name_and_blocked_state(connection, campaign, annotator_id)).name
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 
 
@@ -328,7 +332,7 @@ def actor_name(actor: Actor | None) -> str:
     return (actor or CURRENT_ACTOR.get()).name
 
 
-def validated_reason(reason: str) -> str:
+def strip_and_check_reason(reason: str) -> str:
     """Return the reason without surrounding blanks. Raises `Invalid` (`reason_missing`, `reason_too_long`)."""
     stripped = reason.strip()
     if not stripped:

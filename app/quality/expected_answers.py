@@ -193,13 +193,13 @@ def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str
     try:
         margin = parse_strict_decimal(tolerance_cell.strip()) if tolerance_cell.strip() else None
     except ValueError:
-        raise unreadable_expectation(tolerance_cell, "a tolerance is a number") from None
+        raise unreadable_expectation_error(tolerance_cell, "a tolerance is a number") from None
     if design.value_kind == "order" or expected_text.startswith(PLACE_PREFIX):
         place = parse_nonnegative_int(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
-            raise unreadable_expectation(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
-        return require_possible_answer(design, ExpectedAnswer(place=place))
-    return require_possible_answer(
+            raise unreadable_expectation_error(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
+        return checked_possible_expectation(design, ExpectedAnswer(place=place))
+    return checked_possible_expectation(
         design,
         parse_expected_labels(design, expected_text, margin)
         if design.classes
@@ -234,10 +234,10 @@ def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
     try:
         return ExpectedAnswer(value=parse_strict_decimal(text), tolerance=tolerance)
     except ValueError:
-        raise unreadable_expectation(text, "it is not a number") from None
+        raise unreadable_expectation_error(text, "it is not a number") from None
 
 
-def require_possible_answer(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
+def checked_possible_expectation(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
     for problem in impossibility_reasons(design, expected):
         raise Invalid(f"{problem}.", code="expected_impossible", possible=shorten_names([*design.classes]))
@@ -261,6 +261,6 @@ def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[
         yield "The tolerance of a ratio is a factor of 1 or more"
 
 
-def unreadable_expectation(text: str, reason: str) -> Invalid:
+def unreadable_expectation_error(text: str, reason: str) -> Invalid:
     """Return the refusal of a cell."""
     return Invalid(f"“{shorten_echo(text)}” cannot be an expected answer: {reason}.", code="expected_unreadable")

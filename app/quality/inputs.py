@@ -117,7 +117,7 @@ async def load_annotator_estimates(
     )
 
 
-def annotator_behaviours(design: Design, inputs: RuleInputs) -> dict[int, AnnotatorBehaviour]:
+def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[int, AnnotatorBehaviour]:
     annotator_ids, annotator_index = np.unique(inputs.judgments["annotator"], return_inverse=True)
     order = np.argsort(annotator_index, kind="stable")
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit, load_check_outcomes
+from app.quality.checks import LIST_CHECK_ANSWERS, load_check_outcomes, outcomes_of_checks_in_hit
 from app.quality.expected_answers import ExpectedAnswer, accepted_labels, accepted_range
 from app.quality.inputs import probably_wrong_checks
 from app.quality.registry import QUALITY_RULES
@@ -75,7 +75,7 @@ def rule_title(rule_name: str) -> str:
     return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
 
-async def list_check_lines(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
+async def list_checks_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
     """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
@@ -119,14 +119,17 @@ async def list_check_answers_of_annotator(
     return [
         line
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for line in check_answer_lines_of_hit(design, list(hit_rows))
+        for line in lines_of_check_answers_in_hit(design, list(hit_rows))
     ]
 
 
-def check_answer_lines_of_hit(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
+def lines_of_check_answers_in_hit(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
     """Return the lines for the checks of one HIT. An expected order is met by all of its checks or by none."""
     failed_checks = {
-        number for outcome in check_outcomes_of_hit(design, rows) if not outcome.met for number in outcome.check_numbers
+        number
+        for outcome in outcomes_of_checks_in_hit(design, rows)
+        if not outcome.met
+        for number in outcome.check_numbers
     }
     values = [row.value for row in rows]
     return [

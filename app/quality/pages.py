@@ -150,7 +150,7 @@ async def checks_page(request: Request, connection: Transaction, slug: str) -> H
         "findings": await listings.list_findings(connection, campaign.id),
         "max_findings": listings.MAX_FINDINGS_SHOWN,
         "rule_title": listings.rule_title,
-        "checks": await listings.list_check_lines(connection, campaign),
+        "checks": await listings.list_checks_with_outcome_counts(connection, campaign),
         "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
         "reach_by_rule": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
         "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),

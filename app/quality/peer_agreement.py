@@ -160,17 +160,19 @@ async def compare_annotators(connection: AsyncConnection, campaign: Campaign) ->
     first = campaign.criteria[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
     columns = await load_judgment_columns(connection, campaign.id, limit=limit)
-    sampled_columns, sampled_count, item_count = sample_compared_items(columns, np.random.default_rng(campaign.seed))
+    sampled_columns, sampled_count, item_count = sample_judgments_of_random_items(
+        columns, np.random.default_rng(campaign.seed)
+    )
     estimates_by_annotator = await inputs.load_annotator_estimates(
         connection, first, np.unique(sampled_columns["annotator"]).tolist()
     )
     comparison_by_annotator = await asyncio.to_thread(
-        compare_judgments, first.design, sampled_columns, estimates_by_annotator
+        compare_annotators_by_judgments, first.design, sampled_columns, estimates_by_annotator
     )
     return CampaignComparison(comparison_by_annotator, sampled_count, item_count)
 
 
-def sample_compared_items(
+def sample_judgments_of_random_items(
     columns: Mapping[str, NumberColumn], rng: np.random.Generator
 ) -> tuple[Mapping[str, NumberColumn], int, int]:
     """Return the judgments of randomly drawn items with at most `MAX_COMPARED_JUDGMENTS` together, the number of these
@@ -185,13 +187,13 @@ def sample_compared_items(
     return {name: column[is_sampled] for name, column in columns.items()}, len(sampled_items), len(items)
 
 
-def compare_judgments(
+def compare_annotators_by_judgments(
     design: Design, columns: Mapping[str, NumberColumn], estimates_by_annotator: Mapping[int, AnnotatorDescription]
 ) -> dict[int, AnnotatorComparison]:
     """Return the comparison by annotator id. If the campaign's law has learned nothing of annotators, estimate
     reliability and bias from all judgments at once.
     """
-    behaviours = inputs.annotator_behaviours(design, inputs.RuleInputs(columns, inputs.NO_SECONDS, {}))
+    behaviours = inputs.build_behaviours_by_annotator(design, inputs.RuleInputs(columns, inputs.NO_SECONDS, {}))
     estimates = {
         number: (estimate.reliability, estimate.bias) for number, estimate in estimates_by_annotator.items()
     } or fit_reliability_and_bias(behaviours)
@@ -212,7 +214,9 @@ def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> di
     if answer_kind_of(behaviours) != "points":
         return {}
     try:
-        fitted = annotator_aware.fit(*long_form_of_behaviours(behaviours), max_iterations=MAX_COMPARISON_ITERATIONS)
+        fitted = annotator_aware.fit(
+            *item_annotator_and_share_columns(behaviours), max_iterations=MAX_COMPARISON_ITERATIONS
+        )
     except Inestimable:
         return {}
     return dict(zip(behaviours, zip(fitted.reliability.tolist(), fitted.bias.tolist(), strict=True), strict=True))
@@ -224,7 +228,7 @@ def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int,
     """
     if answer_kind_of(behaviours) in (None, "classes"):
         return {number: peer_label_agreement(behaviour) for number, behaviour in behaviours.items()}
-    items, annotator_index, shares = long_form_of_behaviours(behaviours)
+    items, annotator_index, shares = item_annotator_and_share_columns(behaviours)
     fitted = ratings_correlations.fit(
         items, annotator_index, shares, n_items=int(items.max(initial=-1)) + 1, n_annotators=len(behaviours)
     )
@@ -251,7 +255,7 @@ def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind
     return next((behaviour.answer_kind for behaviour in behaviours.values()), None)
 
 
-def long_form_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:
+def item_annotator_and_share_columns(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:
     """Return item, annotator and share of each judgment, (J,); items and annotators are numbered from 0."""
     ordered_behaviours = [*behaviours.values()]
     item_index = np.unique(np.concatenate([each.item for each in ordered_behaviours]), return_inverse=True)[1]

@@ -72,7 +72,7 @@ async def load_rule_reaches(
     workload = max_annotator_workload(campaign, item_count, {row.kind: row.items for row in rows})
     false_alarm_rate = campaign.false_alarms / 1000
     return {
-        name: rule_reach(choice.rule, campaign, workload, false_alarm_rate)
+        name: describe_rule_reach(choice.rule, campaign, workload, false_alarm_rate)
         for name, choice in active_rules(campaign).items()
     }
 
@@ -115,7 +115,7 @@ def max_annotator_workload(
     return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, campaign.checks_percent or 0.0)
 
 
-def rule_reach(
+def describe_rule_reach(
     rule: QualityRule, campaign: Campaign, workload: AnnotatorWorkload, false_alarm_rate: float
 ) -> RuleReach:
     """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""

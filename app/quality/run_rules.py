@@ -64,7 +64,7 @@ class RuleScanPosition(NamedTuple):
     new_findings: int = 0
 
 
-async def scan_annotators(
+async def scan_annotators_and_record_findings(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
     """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
@@ -80,7 +80,7 @@ async def scan_annotators(
         findings, watermark = await collect_new_findings(connection, campaign, since)
     new_findings = 0
     for finding in findings:
-        new_findings += await record_finding(engine, campaign, finding, now=now)
+        new_findings += await record_finding_and_apply_action(engine, campaign, finding, now=now)
     return RuleScanPosition(watermark, settings, new_findings)
 
 
@@ -101,7 +101,7 @@ async def collect_new_findings(
     findings: list[AnnotatorFinding] = []
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
-        findings += await asyncio.to_thread(apply_rules, criterion, rule_inputs, rule_choices, annotator_ids)
+        findings += await asyncio.to_thread(findings_of_rules, criterion, rule_inputs, rule_choices, annotator_ids)
     new_findings = [
         finding
         for finding in findings
@@ -110,7 +110,7 @@ async def collect_new_findings(
     return new_findings, changes.watermark
 
 
-def apply_rules(
+def findings_of_rules(
     criterion: Criterion[Campaign],
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
@@ -119,7 +119,7 @@ def apply_rules(
     """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
     share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
-    behaviours = inputs.annotator_behaviours(criterion.design, rule_inputs)
+    behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
     criterion_count = len(criterion.campaign.criteria)
     rules = {name: choice for name, choice in rule_choices.items() if choice.rule.reads_values or not criterion.number}
     findings: list[AnnotatorFinding] = []
@@ -127,7 +127,7 @@ def apply_rules(
         false_alarm_rate = (
             criterion.campaign.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
         )
-        rule_findings = apply_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
+        rule_findings = findings_of_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
         findings += (
             [prefix_criterion_name(criterion, finding) for finding in rule_findings]
             if criterion.name and rule_choice.rule.reads_values
@@ -141,7 +141,7 @@ def prefix_criterion_name(criterion: Criterion[Campaign], finding: AnnotatorFind
     return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
 
 
-def apply_rule(
+def findings_of_rule(
     rule_name: str,
     rule_choice: RuleChoice,
     behaviours: Mapping[int, AnnotatorBehaviour],
@@ -160,7 +160,9 @@ def apply_rule(
     ]
 
 
-async def record_finding(engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime) -> bool:
+async def record_finding_and_apply_action(
+    engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime
+) -> bool:
     """Store a finding and apply its action. Return whether it is new."""
     sentence = f"{finding.rule_choice.rule.title}: {finding.details.sentence}"
     parameters = {
@@ -198,5 +200,5 @@ async def apply_sanction(
         await SANCTIONS[finding.rule_choice.action](
             connection, campaign, finding.annotator_id, reason=reason, now=now, actor=actor
         )
-        name = (await decisions.load_blocked_state(connection, campaign, finding.annotator_id)).name
+        name = (await decisions.load_name_and_blocked_state(connection, campaign, finding.annotator_id)).name
         await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)

@@ -8,7 +8,7 @@ LEFT_OPEN_FACTOR = 5.0  # times the usual time: too long to be work
 LEFT_OPEN_SECONDS = 60.0  # shorter times always count as work, since short HITs vary more
 
 
-def work_seconds(times: npt.ArrayLike, usual_in_campaign: float | None = None) -> float:
+def work_seconds(times: npt.ArrayLike, usual_seconds_in_campaign: float | None = None) -> float:
     """Return how long an annotator worked on HITs, in seconds.
 
     A HIT that took more than `LEFT_OPEN_FACTOR` times the usual time, and more than `LEFT_OPEN_SECONDS`, was left open:
@@ -17,14 +17,14 @@ def work_seconds(times: npt.ArrayLike, usual_in_campaign: float | None = None) -
 
     Args:
         times: Seconds from getting each HIT to its answer, (n,).
-        usual_in_campaign: The median over all annotators, None if it is not known.
+        usual_seconds_in_campaign: The median over all annotators, None if it is not known.
 
     """
     seconds = np.sort(np.maximum(np.asarray(times, np.float64), 0.0))
     if not len(seconds):
         return 0.0
     usual = float(seconds[(len(seconds) - 1) // 2])
-    if len(seconds) < MIN_OWN_TIMES and usual_in_campaign is not None:
-        usual = min(usual, usual_in_campaign)
+    if len(seconds) < MIN_OWN_TIMES and usual_seconds_in_campaign is not None:
+        usual = min(usual, usual_seconds_in_campaign)
     left_open = seconds > max(LEFT_OPEN_SECONDS, LEFT_OPEN_FACTOR * usual)
     return float(np.where(left_open, usual, seconds).sum())

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, copy_number_arrays
+from app.database.bulk import NumberColumn, insert_number_arrays_by_copy
 from app.database.session import driver_of
 from app.database.tables import posteriors
 from app.designs.criteria_settings import MAX_CRITERIA
@@ -120,4 +120,4 @@ async def copy_posteriors(connection: AsyncConnection, revision: Revision, colum
             "criterion": np.full(len(subject), revision.criterion, np.int16),
             "subject": subject,
         }
-        await copy_number_arrays(connection, posteriors, keys | piece)
+        await insert_number_arrays_by_copy(connection, posteriors, keys | piece)

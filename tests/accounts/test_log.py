@@ -18,7 +18,7 @@ from app.database.audit_log import (
     CURRENT_ACTOR,
     Actor,
     changed_facts,
-    displayed_changes,
+    format_logged_changes,
     log_change,
 )
 from app.errors import Conflict
@@ -112,7 +112,7 @@ async def searched(researcher, query=""):
 def test_lists_are_told_in_words():
     after = {"notes": ["Read as UTF-16.", "Ids are numbers."], "reasons": ["torn", "in Thai"], "prior": [1.0, 2.5]}
     line = SimpleNamespace(before={"reasons": []}, after=after)
-    assert displayed_changes(cast("Row[Any]", line)) == [
+    assert format_logged_changes(cast("Row[Any]", line)) == [
         ("reasons", "nothing", "torn; in Thai"),
         ("notes", None, "Read as UTF-16. Ids are numbers."),
         ("prior", None, "1.0; 2.5"),

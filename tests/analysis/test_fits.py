@@ -124,8 +124,8 @@ async def test_what_is_stored_is_what_a_replay_of_the_answers_gives(engine, law)
 
 async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
     campaign, fits = await create_answered_campaign(engine), FitCache()
-    answers, first = await fits.fit_scores(engine, campaign.slug, "mean")
-    again, second = await fits.fit_scores(engine, campaign.slug, "mean")
+    answers, first = await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
+    again, second = await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
     assert first is second
     assert answers is again
     assert await fits.fit_table(engine, campaign.slug, "labels") is await fits.fit_table(
@@ -156,7 +156,7 @@ async def test_a_new_answer_is_in_the_next_fit(engine):
     for done in (1, 2):
         hit = await lease_hit(engine, someone)
         await submit_scores(engine, someone, hit)
-        answers, _ = await fits.fit_scores(engine, campaign.slug, "mean")
+        answers, _ = await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
         assert answers.n_hits == done
 
 
@@ -221,7 +221,7 @@ async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeyp
     monkeypatch.setitem(SCORE_METHODS, "mean", ScoreMethod("t", "a.", "u", counting))
     for _ in range(2):
         with pytest.raises(Conflict) as refusal:
-            await fits.fit_scores(engine, campaign.slug, "mean")
+            await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
         assert refusal.value.code == "no_judgments"
     assert asked == [1]
 
@@ -229,7 +229,7 @@ async def test_a_refusal_has_the_estimators_code_and_is_kept_too(engine, monkeyp
 async def test_unknown_names_are_refused_with_those_that_there_are(engine):
     campaign, fits = await create_answered_campaign(engine), FitCache()
     with pytest.raises(NotFound) as refusal:
-        await fits.fit_scores(engine, campaign.slug, "median")
+        await fits.load_answers_and_fit_scores(engine, campaign.slug, "median")
     assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORE_METHODS])
     with pytest.raises(NotFound) as refusal:
         await fits.fit_table(engine, campaign.slug, "tables")
@@ -238,7 +238,7 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
         await fits.compare_methods(engine, campaign.slug, "mean", "none")
     assert refusal.value.code == "method_not_found"
     with pytest.raises(NotFound) as refusal:
-        await fits.fit_scores(engine, "none", "mean")
+        await fits.load_answers_and_fit_scores(engine, "none", "mean")
     assert refusal.value.code == "campaign_not_found"
 
 
@@ -248,7 +248,7 @@ async def test_results_and_campaigns_that_were_kept_longest_give_way(engine, mon
     fits, campaigns = FitCache(), [await create_answered_campaign(engine, name=name) for name in ("One", "Two")]
     for campaign in campaigns:
         for method in ("mean", "easl", "ra"):
-            await fits.fit_scores(engine, campaign.slug, method)
+            await fits.load_answers_and_fit_scores(engine, campaign.slug, method)
     assert {number: [*cache.results] for (number, _), cache in fits.campaign_fits.items()} == {
         campaigns[1].id: [("scores", "easl"), ("scores", "ra")]
     }
@@ -259,8 +259,8 @@ async def test_what_was_made_of_older_answers_is_not_kept(engine):
     someone = await create_annotator(engine, campaign)
     for _ in range(2):
         await submit_scores(engine, someone, await lease_hit(engine, someone))
-        await fits.fit_scores(engine, campaign.slug, "mean")
-        await fits.fit_scores(engine, campaign.slug, "mean")
+        await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
+        await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
     assert [len(cache.results) for cache in fits.campaign_fits.values()] == [1]
 
 
@@ -279,7 +279,7 @@ async def test_fits_run_one_at_a_time_beside_the_event_loop(engine, monkeypatch)
 
     for name in OFFERED.scores:
         monkeypatch.setitem(SCORE_METHODS, name, ScoreMethod("t", "a.", "u", slow))
-    asked = [fits.fit_scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
+    asked = [fits.load_answers_and_fit_scores(engine, campaign.slug, name) for name in ("mean", "easl", "mean", "ra")]
     ticks = 0
     everything = asyncio.gather(*asked)
     while not everything.done():
@@ -300,11 +300,11 @@ async def test_who_stops_waiting_leaves_the_fit_to_those_who_come_after(engine, 
         return Scores(np.zeros(answers.n_items), answers.has_judgments)
 
     monkeypatch.setitem(SCORE_METHODS, "mean", ScoreMethod("t", "a.", "u", slow))
-    waiting = asyncio.create_task(fits.fit_scores(engine, campaign.slug, "mean"))
+    waiting = asyncio.create_task(fits.load_answers_and_fit_scores(engine, campaign.slug, "mean"))
     await asyncio.to_thread(started.wait)
     waiting.cancel()
     await asyncio.wait([waiting])
-    assert (await fits.fit_scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
+    assert (await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean"))[1].values.tolist() == [0.0] * 6
     assert times == [1]
 
 

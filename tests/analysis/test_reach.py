@@ -11,7 +11,7 @@ from app.analysis.answer_kinds import reading_notes
 from app.analysis.available_methods import apply_score_method, apply_table_method, methods_for_design
 from app.analysis.label_tables import lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.pairwise_tables import preference_pairs
+from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
 from app.inference.ground import metrics
@@ -109,12 +109,12 @@ def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
     for n in (4, 5):
         points = dict(enumerate([100.0, *[50.0] * (n - 2), 0.0]))
         made = answers([(0, points)], value_kind="order", parameters=LawParameters(ties=False))
-        first, second, outcomes, _ = preference_pairs(made)
+        first, second, outcomes, _ = preference_pair_columns(made)
         assert len(first) == 2 * n - 3
         assert 0 not in outcomes
         assert not {(1, 2)} & {*zip(first.tolist(), second.tolist(), strict=True)}
         assert apply_score_method(SCORE_METHODS["bradley_terry"], made).notes[0].code == "unknown_pairs_left_out"
-        assert len(preference_pairs(replace(made, parameters=LawParameters()))[0]) == n * (n - 1) // 2
+        assert len(preference_pair_columns(replace(made, parameters=LawParameters()))[0]) == n * (n - 1) // 2
 
 
 def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
@@ -241,7 +241,10 @@ def test_labels_of_a_design_are_not_cut_whatever_is_chosen():
 
 def test_into_how_many_labels_scores_are_cut_is_asked_only_where_there_are_scores():
     offers = methods_for_design(DESIGNS["slider"]()), methods_for_design(Smiley())
-    asked = [[option for section in offer.sections for option in offer.open_options(section)] for offer in offers]
+    asked = [
+        [option for section in offer.sections for option in offer.options_not_fixed_by_design(section)]
+        for offer in offers
+    ]
     assert ("classes" in asked[0], "classes" in asked[1]) == (True, False)
 
 

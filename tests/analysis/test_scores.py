@@ -139,7 +139,7 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
 
 
 def test_easl_adds_the_scores_to_both_counts():
-    found = scores.online_score_function("easl")(answers(TWO))
+    found = scores.make_online_score_function("easl")(answers(TWO))
     assert scores.final_posterior_state(SCORE_LAWS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
     assert found.values == pytest.approx([70, 30])  # points: modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
@@ -150,7 +150,7 @@ def test_a_campaigns_own_law_has_the_stored_posteriors(subtests):
             state = np.array([[5.0, 2.0], [2.0, 5.0]])
             made = answers(TWO, law=name, state=state)
             np.testing.assert_allclose(
-                scores.online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
+                scores.make_online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
             )
 
 
@@ -162,7 +162,7 @@ def test_another_law_is_replayed_with_the_campaigns_parameters(subtests):
             )
             state = posteriors_after(SCORE_LAWS[name], 12, scores.answered_hits(made, made.unit_score), made.parameters)
             np.testing.assert_allclose(
-                scores.online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
+                scores.make_online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
             )
 
 
@@ -183,15 +183,15 @@ def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
     monkeypatch.setattr(scores, "MAX_HITS_TO_REPLAY", 1)
     with pytest.raises(Inestimable, match="too many") as refusal:
-        scores.online_score_function("easl-aware")(answers(TWO))
+        scores.make_online_score_function("easl-aware")(answers(TWO))
     assert refusal.value.code == "too_many_hits"
     own = answers(TWO, law="easl-aware", state=np.array([[2.0, 1.0], [1.0, 2.0]]))
-    assert np.isfinite(scores.online_score_function("easl-aware")(own).values).all()
+    assert np.isfinite(scores.make_online_score_function("easl-aware")(own).values).all()
 
 
 def test_a_hit_of_n_items_is_all_its_pairs_and_the_tie_margin_makes_ties():
     made = answers([(0, {0: 10.0, 1: 14.0, 2: 90.0})], parameters=LawParameters(tie_margin=0.05))
-    first, second, outcomes, hits = pairwise_tables.preference_pairs(made)
+    first, second, outcomes, hits = pairwise_tables.preference_pair_columns(made)
     assert list(zip(first, second, outcomes, hits, strict=True)) == [(0, 1, 0, 0), (0, 2, -1, 0), (1, 2, -1, 0)]
 
 

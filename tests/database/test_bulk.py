@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.database.bulk import copy_number_arrays, fetch_arrays, prefetch
+from app.database.bulk import fetch_arrays, insert_number_arrays_by_copy, prefetch
 from app.database.tables import posteriors
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_launched_campaign, import_items
@@ -41,7 +41,7 @@ async def test_numbers_come_back_with_their_bits_and_no_row_is_no_number(engine)
     """
     kinds = {"subject": "i4", "first": "f8", "second": "f8", "third": "f8", "score": "f8", "judgments": "i4"}
     async with engine.begin() as connection:
-        await copy_number_arrays(connection, posteriors, columns)
+        await insert_number_arrays_by_copy(connection, posteriors, columns)
         found = await fetch_arrays(connection, query, (7,), **kinds)
         nothing = await fetch_arrays(connection, query, (8,), **kinds)
     assert (found["subject"] == columns["subject"]).all()

@@ -569,7 +569,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_program_that_says_nothing_still_gives_a_line():
-    assert postmaster.failure_in_one_line("", "It failed") == "It failed: it printed no message"
+    assert postmaster.summarise_failure_output("", "It failed") == "It failed: it printed no message"
 
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):

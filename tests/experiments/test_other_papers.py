@@ -14,7 +14,7 @@ from app.experiments.amidei_2020 import (
     NOISE_POINTS,
     ImpliedPairsExperiment,
     paper_consistency_rows,
-    simulate_implied_pairs,
+    simulate_asked_and_wrong_shares,
 )
 from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
 from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
@@ -42,7 +42,7 @@ def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding()
 
 
 def test_who_never_errs_is_asked_few_pairs_and_nothing_implied_is_wrong():
-    asked, wrong = simulate_implied_pairs(0.0, np.random.default_rng(1))
+    asked, wrong = simulate_asked_and_wrong_shares(0.0, np.random.default_rng(1))
     assert asked < 0.3
     assert wrong == 0
 

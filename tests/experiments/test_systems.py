@@ -13,8 +13,8 @@ from app.experiments.sakaguchi_2018_systems import (
     SegmentAnnotators,
     SimulatedOutputs,
     SystemsExperiment,
-    load_output_scores,
-    simulate_outputs,
+    load_system_names_and_output_quality,
+    simulate_system_names_and_output_quality,
 )
 from app.simulation.annotators import Habits, plain_population
 
@@ -68,7 +68,7 @@ def test_outputs_of_a_hit_are_of_one_segment_and_all_segments_are_used_alike():
 
 
 def test_simulated_systems_lie_evenly():
-    names, quality = simulate_outputs(2018)
+    names, quality = simulate_system_names_and_output_quality(2018)
     assert len(names) == quality.shape[1] == 10
     assert np.diff(quality.mean(axis=0)) == pytest.approx([-0.02] * 9, abs=0.015)
 
@@ -77,7 +77,7 @@ def test_outputs_are_read_from_a_table_for_segments_that_all_systems_have(tmp_pa
     path = tmp_path / "outputs.csv"
     rows = [f"{system},{segment},{10 * segment + n}" for segment in range(4) for n, system in enumerate("abc")]
     path.write_text("\n".join(["system,segment,score", *rows, "a,9,50", "a,0,20"]) + "\n")
-    names, quality = load_output_scores(path, (0.0, 100.0))
+    names, quality = load_system_names_and_output_quality(path, (0.0, 100.0))
     assert names == ["a", "b", "c"]
     assert quality.tolist() == [
         pytest.approx(row) for row in ([0.1, 0.01, 0.02], [0.1, 0.11, 0.12], [0.2, 0.21, 0.22], [0.3, 0.31, 0.32])
@@ -96,7 +96,7 @@ def test_a_table_that_says_nothing_of_systems_is_refused(tmp_path, table, code):
     path = tmp_path / "outputs.csv"
     path.write_text(table)
     with pytest.raises(Invalid) as refused:
-        load_output_scores(path, (0.0, 100.0))
+        load_system_names_and_output_quality(path, (0.0, 100.0))
     assert refused.value.code == code
 
 

@@ -39,10 +39,10 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     found = await forecast_campaign(engine, campaign.slug, runs=3, now=NOW, at_once=4)
     middle, low, high = found.goal_forecast.band
     assert 0 < low <= middle <= high
-    assert found.needed_text.startswith(f"About {middle:.0f} more judgments")
+    assert found.describe_judgments_needed.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
     assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
-    assert found.duration_text == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
+    assert found.describe_duration == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
@@ -74,7 +74,7 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
     found = await forecast_campaign(engine, campaign.slug, now=NOW)
-    assert (found.needed_text, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
+    assert (found.describe_judgments_needed, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
@@ -285,13 +285,13 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert forecast.duration_text == "About 30 min, at the current pace of 24 HITs per hour."
+    assert forecast.describe_duration == "About 30 min, at the current pace of 24 HITs per hour."
     assert forecast.reached_at == NOW + timedelta(minutes=30)
-    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).duration_text == ""
+    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).describe_duration == ""
     assert replace(forecast, hits_per_hour=None).reached_at is None
     never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
     assert (
-        replace(forecast, goal_forecast=never, annotators=9).needed_text
+        replace(forecast, goal_forecast=never, annotators=9).describe_judgments_needed
         == "The annotators run out before the goal is reached."
     )
     said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning

@@ -9,7 +9,7 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
-from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_compared_items
+from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_of_random_items
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.quality.deciding import decide
 
@@ -119,11 +119,11 @@ def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each
     rng = np.random.default_rng(0)
     monkeypatch.setattr(peer_agreement, "MAX_COMPARED_JUDGMENTS", 100)
     found = {"item": rng.integers(0, 50, 1_000), "seq": np.arange(1_000)}
-    some, items, of_items = sample_compared_items(found, np.random.default_rng(1))
+    some, items, of_items = sample_judgments_of_random_items(found, np.random.default_rng(1))
     assert len(some["item"]) <= 100
     assert (items, of_items) == (len(np.unique(some["item"])), 50)
     assert all((found["item"] == item).sum() == (some["item"] == item).sum() for item in np.unique(some["item"]))
-    again, _, _ = sample_compared_items(found, np.random.default_rng(1))
+    again, _, _ = sample_judgments_of_random_items(found, np.random.default_rng(1))
     np.testing.assert_array_equal(some["seq"], again["seq"])
-    whole, items, of_items = sample_compared_items({"item": np.arange(60)}, rng)
+    whole, items, of_items = sample_judgments_of_random_items({"item": np.arange(60)}, rng)
     assert (len(whole["item"]), items, of_items) == (60, 60, 60)

@@ -14,7 +14,7 @@ from app.quality import inputs
 from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
-from app.quality.run_rules import apply_rules, scan_annotators
+from app.quality.run_rules import findings_of_rules, scan_annotators_and_record_findings
 from app.quality.settings import RuleChoice, active_rules
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
@@ -67,7 +67,7 @@ async def stored_findings(engine):
 
 
 async def new_findings(engine, campaign, now):
-    seen = await scan_annotators(engine, campaign.id, now=now)
+    seen = await scan_annotators_and_record_findings(engine, campaign.id, now=now)
     assert seen is not None
     return seen.new_findings
 
@@ -97,7 +97,7 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
 
 async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):
     campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
-    await scan_annotators(engine, campaign.id, now=time)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     work = await find_next_hit(engine, here["straight"], now=time)
     assert (work.hit, work.reason, work.is_finished) == (None, "held", True)
     assert (await find_next_hit(engine, here["careful 1"], now=time)).hit is not None
@@ -109,7 +109,7 @@ async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine,
 
 async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
     campaign, _, time = await watched(engine, rng, quality_rules=["straight_lining: exclude"])
-    await scan_annotators(engine, campaign.id, now=time)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     assert await fetch_rows(
         engine, "SELECT kind, revision FROM decisions d JOIN campaigns c ON c.id = campaign_id"
     ) == [("exclude", 1)]
@@ -119,15 +119,17 @@ async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
 
 async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
     campaign, _, time = await watched(engine, rng)
-    first = await scan_annotators(engine, campaign.id, now=time)
-    again = await scan_annotators(engine, campaign.id, now=time, last=first)
+    first = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
+    again = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last=first)
     assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [3, 0]
     assert await new_findings(engine, campaign, time) == 0
 
 
 async def test_of_two_looks_at_once_one_is_enough(engine, rng):
     campaign, _, time = await watched(engine, rng)
-    looks = await asyncio.gather(*(scan_annotators(engine, campaign.id, now=time) for _ in range(3)))
+    looks = await asyncio.gather(
+        *(scan_annotators_and_record_findings(engine, campaign.id, now=time) for _ in range(3))
+    )
     assert sum(scan_once.new_findings for scan_once in looks if scan_once) == len(await stored_findings(engine)) == 3
 
 
@@ -142,7 +144,7 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     async def clock():
         return NOW
 
-    looks = CampaignMonitor(engine, clock, (scan_annotators,), pause=0.01)
+    looks = CampaignMonitor(engine, clock, (scan_annotators_and_record_findings,), pause=0.01)
     for _ in range(50):
         looks.request_scan(campaign.id)
     await looks.tasks.wait()
@@ -201,7 +203,9 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
         now = await load_campaign_by_slug(connection, campaign.slug)
-        conducts = inputs.annotator_behaviours(now.design, await inputs.load_rule_inputs(connection, now.criteria[0]))
+        conducts = inputs.build_behaviours_by_annotator(
+            now.design, await inputs.load_rule_inputs(connection, now.criteria[0])
+        )
     chances = [conducts[number].random_answer_probability for number in sorted(conducts)]
     assert max(chances[:-1]) < 0.001 < chances[-1]
 
@@ -241,7 +245,7 @@ async def test_each_criterion_is_looked_at_and_named(engine, rng):
                 for scan_once in (careful, says)
             ]
             await submit_by_criterion(engine, here[name], work.hit, dict(zip(NAMES, said, strict=False)))
-    await scan_annotators(engine, campaign.id, now=time)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     rows = await fetch_rows(
         engine, "SELECT DISTINCT name, said FROM findings f JOIN named_annotators a ON a.id = annotator_id"
     )
@@ -264,5 +268,5 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
     record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
     for criterion in unsaved(criteria=criteria_settings(2), false_alarms=4).criteria:
-        apply_rules(criterion, record, chosen, None)
+        findings_of_rules(criterion, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest_asyncio
 
-from app.quality.run_rules import scan_annotators
+from app.quality.run_rules import scan_annotators_and_record_findings
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
 from tests.campaigns.drafts import create_launched_campaign
 from tests.quality.test_look import PEOPLE, answered
@@ -18,7 +18,7 @@ async def campaign_with_findings(app):
     engine = app.state.database
     campaign = await create_running_campaign(engine, items=40, judgments_per_item=15, quality_preset="strict")
     _, time = await answered(engine, campaign, PEOPLE, np.random.default_rng(4))
-    await scan_annotators(engine, campaign.id, now=time)
+    await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     return f"/campaigns/{campaign.slug}"
 
 

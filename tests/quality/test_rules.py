@@ -9,10 +9,10 @@ from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.at_random import AtRandom
-from app.quality.rules.contradictions import Contradictions, count_contradictions
+from app.quality.rules.contradictions import Contradictions, count_contradicted_and_implied_pairs
 from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
-from app.quality.rules.straight_lining import StraightLining, count_repeats
+from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
@@ -131,7 +131,7 @@ def test_who_always_chooses_the_left_one_of_two_gives_the_same_answer_again():
     sides = [np.where(rng.random(60)[:, None] < 0.5, [0.0, 1.0], [1.0, 0.0]).ravel() for _ in range(8)]
     people = [annotator_behaviour(side, n=2, yields="order") for side in sides]
     left = annotator_behaviour(np.tile([1.0, 0.0], 60), n=2, yields="order")
-    assert count_repeats(left) == (59, 59)
+    assert count_repeated_and_repeatable_answers(left) == (59, 59)
     assert evaluate(StraightLining(), left, people) is not None
     assert all(evaluate(StraightLining(), one, people) is None for one in people)
 
@@ -193,8 +193,8 @@ def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_ro
     a_over_b, b_over_c, c_over_a = [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]
     circle = annotator_behaviour(a_over_b + b_over_c + c_over_a, n=2, yields="order", item=np.array([1, 2, 2, 3, 3, 1]))
     line = annotator_behaviour(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
-    assert count_contradictions(circle) == (1, 1)
-    assert count_contradictions(line) == (0, 1)
+    assert count_contradicted_and_implied_pairs(circle) == (1, 1)
+    assert count_contradicted_and_implied_pairs(line) == (0, 1)
 
 
 def of_pairs(rng, slip, pairs=400):

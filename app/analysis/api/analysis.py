@@ -11,7 +11,7 @@ from app.accounts.guards import CurrentAccess, program_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.available_methods import load_available_methods
-from app.analysis.dependencies import ProcessFits, require_access_to_annotators
+from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
@@ -23,7 +23,7 @@ from app.record.campaign import load_campaign_by_slug
 router = program_router(
     "/api/v1/campaigns/{slug}",
     "Results",
-    Depends(require_access_to_annotators),
+    Depends(require_access_if_annotators_are_shown),
     refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 
@@ -193,7 +193,7 @@ async def get_scores(
     group: GroupQuery = "",
 ) -> ScoresSchema:
     """Return the scores of all items by one method, with 95 % intervals, from the newest answers."""
-    answers, scores = await fits.fit_scores(database, slug, method, criterion=criterion, group=group)
+    answers, scores = await fits.load_answers_and_fit_scores(database, slug, method, criterion=criterion, group=group)
     table = await asyncio.to_thread(build_method_score_table, answers, scores)
     return ScoresSchema.model_validate(
         table_rows_fields(table, offset, limit) | {"method": score_method_schema(method)}

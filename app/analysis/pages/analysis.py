@@ -11,7 +11,7 @@ from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
 from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
-from app.analysis.dependencies import ProcessFits, require_access_to_annotators
+from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
 from app.analysis.load_answers import count_items_and_annotators, has_answers
 from app.analysis.method_types import ExpectedRows
 from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
@@ -44,7 +44,7 @@ def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
 # The analysis page
 
 
-router = researcher_router("/admin/campaigns/{slug}/analysis", Depends(require_access_to_annotators))
+router = researcher_router("/admin/campaigns/{slug}/analysis", Depends(require_access_if_annotators_are_shown))
 
 AnalysisViewQuery = Annotated[AnalysisView, Query()]
 

@@ -9,7 +9,12 @@ from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
 from app.quality import checks
-from app.quality.check_positions import PlacedCheck, place_checks, presented_numbers, presented_sequence
+from app.quality.check_positions import (
+    PlacedCheck,
+    draw_check_places,
+    insert_checks_at_their_places,
+    page_numbers_of_items_and_checks,
+)
 from app.quality.checks import CheckItem
 
 
@@ -55,7 +60,7 @@ def insert_checks(
     if campaign_index is None:
         return None
     is_own_hit = not count_check_slots(assignment, next_checks)
-    placed_checks = place_checks(
+    placed_checks = draw_check_places(
         numbers,
         [] if is_own_hit else proposal.items,
         len(campaign_index.index.score),
@@ -78,11 +83,11 @@ def presented_numbers_ids_and_texts(
 ) -> tuple[list[int], list[str], list[str]]:
     """Return numbers, ids and texts of all items and checks of a HIT, as presented."""
     return (
-        presented_numbers(items, placed_checks),
-        presented_sequence(
+        page_numbers_of_items_and_checks(items, placed_checks),
+        insert_checks_at_their_places(
             ids or [], placed_checks, {number: check.external_id for number, check in checks_by_number.items()}
         ),
-        presented_sequence(
+        insert_checks_at_their_places(
             texts or [], placed_checks, {number: check.shown for number, check in checks_by_number.items()}
         ),
     )

@@ -37,7 +37,7 @@ from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
 from app.designs.item_names import draft_by_position
-from app.quality.checks import CheckItem, load_checks_of_hit
+from app.quality.checks import CheckItem, load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.segments import distinct_items
 
@@ -331,7 +331,9 @@ async def resume_held_hit(
     assert assignment.hit_id is not None  # noqa: S101  (the caller checked)
     shown, ids, texts = items, row.ids, row.texts
     if assignment.has_checks:
-        placed_checks, checks = await load_checks_of_hit(connection, assignment.campaign_id, assignment.hit_id)
+        placed_checks, checks = await load_placed_checks_and_check_items(
+            connection, assignment.campaign_id, assignment.hit_id
+        )
         shown, ids, texts = check_placement.presented_numbers_ids_and_texts(items, ids, texts, placed_checks, checks)
     hit = HitOnPage(
         id=assignment.hit_id,

@@ -6,7 +6,7 @@ from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row
 from app.quality import checks
-from app.quality.check_positions import presented_numbers
+from app.quality.check_positions import page_numbers_of_items_and_checks
 from app.selection.segments import distinct_items
 
 SELECT_HIT_ITEMS = text(f"""
@@ -28,4 +28,4 @@ async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_i
     if row is None:
         return []
     placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
-    return presented_numbers(distinct_items(row.hit_items, row.shown_as), placed_checks)
+    return page_numbers_of_items_and_checks(distinct_items(row.hit_items, row.shown_as), placed_checks)

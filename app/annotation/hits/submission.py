@@ -38,7 +38,7 @@ from app.designs.criteria import Criterion, LearningCampaign, Submission, split_
 from app.designs.criteria_settings import CriterionSettings
 from app.errors import Gone, NotFound
 from app.quality import checks
-from app.quality.check_positions import PlacedCheck, presented_numbers
+from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
 from app.record import law_storage, unjudged
 from app.record.bulk_update import LOCK_ITEM_POSTERIORS
 from app.record.campaign_law import judging_responses_as_law_hits
@@ -364,7 +364,7 @@ def answer_without_checks_and_shown_values(
 ) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
     (part,) = split_submission(submitted, hit)
-    answer, values = hit.criteria[0].parse_answer(part, presented_numbers(hit.hit_items, placed_checks))
+    answer, values = hit.criteria[0].parse_answer(part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
     unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}

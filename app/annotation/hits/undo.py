@@ -182,7 +182,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     check_values: dict[int, float] = {}
     placed_checks: Sequence[PlacedCheck] = ()
     if last_answer.has_checks:
-        placed_checks, checks_by_number = await checks.load_checks_of_hit(
+        placed_checks, checks_by_number = await checks.load_placed_checks_and_check_items(
             connection, last_answer.id, last_answer.hit_id
         )
         values_by_check = {

@@ -19,9 +19,9 @@ from app.http.dependencies import (
     Now,
     Transaction,
     allow_external_media,
-    choose_request_language,
     is_script_request,
     render_page,
+    set_request_language,
 )
 from app.http.templating import convert_markdown_texts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
@@ -62,7 +62,7 @@ async def show_preview_hit(
 ) -> HTMLResponse:
     """Show one HIT in a frame of the preview page or of the settings form."""
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
-    choose_request_language(request, campaign)
+    set_request_language(request, campaign)
     return await render_preview_hit(request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number))
 
 
@@ -79,7 +79,7 @@ async def answer_preview_hit(
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
-    choose_request_language(request, campaign)
+    set_request_language(request, campaign)
     number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
     hit = await preview_hit.draw_preview_hit(connection, campaign, number)
     if "broken" in form_values:

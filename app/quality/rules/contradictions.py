@@ -37,7 +37,7 @@ class Contradictions(QualityRule):
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of implied pairs that were reversed."""
-        contradictions, implied_pairs = count_contradictions(behaviour)
+        contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
         return contradictions / implied_pairs if implied_pairs >= MIN_IMPLIED_PAIRS else nan
 
     @override
@@ -59,7 +59,7 @@ class Contradictions(QualityRule):
     ) -> RuleFinding | None:
         """Find the annotator if more pairs are reversed than half-way between the usual share and chance."""
         usual = median_of_others(other_measures)
-        contradictions, implied_pairs = count_contradictions(behaviour)
+        contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
         max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)
         if np.isnan(usual) or not is_share_exceeded(contradictions, implied_pairs, max_share, false_alarm_rate):
             return None
@@ -70,14 +70,14 @@ class Contradictions(QualityRule):
         return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 
 
-def count_contradictions(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return the number of reversed implied pairs, and of all implied pairs. Only the first implied pair of each HIT
     counts, since the others follow from each other.
     """
     if behaviour.answer_kind != "order":
         return 0, 0
     implications, contradictions, implied_pairs = Implications(), 0, 0
-    for start, end in zip(behaviour.hit_starts, behaviour.hit_starts[1:], strict=False):
+    for start, end in zip(behaviour.hit_bounds, behaviour.hit_bounds[1:], strict=False):
         items, shares = behaviour.item[start:end].tolist(), behaviour.share[start:end].tolist()
         pairs = [
             (items[a], items[b], pair_outcome((shares[a], shares[b])))

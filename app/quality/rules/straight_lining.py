@@ -35,7 +35,7 @@ class StraightLining(QualityRule):
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of answers that are like the one before."""
-        repeats, repeatable = count_repeats(behaviour)
+        repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         return repeats / repeatable if repeatable >= MIN_REPEATABLE_ANSWERS else nan
 
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
@@ -52,7 +52,7 @@ class StraightLining(QualityRule):
     ) -> RuleFinding | None:
         """Find the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_others(other_measures)
-        repeats, repeatable = count_repeats(behaviour)
+        repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         if np.isnan(usual) or not is_share_exceeded(
             repeats, repeatable, halfway_to_always(usual, self.least_percent), false_alarm_rate
         ):
@@ -69,24 +69,28 @@ def halfway_to_always(usual_share: float, least_percent: float) -> float:
     return min(max(least_percent / 100, (1.0 + usual_share) / 2.0), 0.99)
 
 
-def count_repeats(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_repeated_and_repeatable_answers(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return the number of answers like the one before, and of answers that could be."""
-    return count_same_orders(behaviour) if behaviour.answer_kind == "order" else count_same_values(behaviour)
+    return (
+        count_repeated_and_repeatable_orders(behaviour)
+        if behaviour.answer_kind == "order"
+        else count_repeated_and_repeatable_values(behaviour)
+    )
 
 
-def count_same_orders(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_repeated_and_repeatable_orders(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return how many HITs repeat the order of the HIT before, among HITs with as many items as the one before."""
-    hit_shares = np.split(behaviour.share, behaviour.hit_starts[1:-1])
+    hit_shares = np.split(behaviour.share, behaviour.hit_bounds[1:-1])
     pairs = [(earlier, later) for earlier, later in pairwise(hit_shares) if len(earlier) == len(later)]
     return sum(np.array_equal(earlier, later) for earlier, later in pairs), len(pairs)
 
 
-def count_same_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_repeated_and_repeatable_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return how many judgments repeat the one before, or, for points and ratios, any judgment of the HIT before, and
     the number of judgments after the first. With classes, only the same place of the HIT before is compared: classes
     are few, so most answers occur somewhere in the HIT before.
     """
-    share, starts = behaviour.share, behaviour.hit_starts
+    share, starts = behaviour.share, behaviour.hit_bounds
     if len(share) < 2:
         return 0, 0
     sizes = np.diff(starts)

@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.quality import inputs
-from app.quality.check_positions import PlacedCheck, place_checks, presented_numbers
+from app.quality.check_positions import PlacedCheck, draw_check_places, page_numbers_of_items_and_checks
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -125,7 +125,7 @@ async def test_rules_see_which_checks_were_met(engine):
     campaign = await with_checks(engine, judgments_per_item=50)
     await hits_with_checks(engine, campaign, want=3, tries=60)
     async with engine.begin() as connection:
-        (one,) = inputs.annotator_behaviours(*await load_design_and_inputs(connection, campaign)).values()
+        (one,) = inputs.build_behaviours_by_annotator(*await load_design_and_inputs(connection, campaign)).values()
     assert one.gold_met.tolist() == [False, False]
     assert one.attention_met.tolist() == [False]
 
@@ -205,12 +205,12 @@ async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine,
 
 def test_a_check_stands_where_it_is_put():
     mixed = [PlacedCheck(0, 7, 21), PlacedCheck(2, 3, 22)]
-    assert presented_numbers([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
+    assert page_numbers_of_items_and_checks([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
 
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])
 def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
-    hits = [place_checks([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
+    hits = [draw_check_places([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
     assert {one.shown_number for hit in hits for one in hit or ()} <= lent
 
 

@@ -44,13 +44,13 @@ from app.http.dependencies import (
     Now,
     ServingConnection,
     allow_external_media,
-    choose_request_language,
     client_network,
     form_texts_by_name,
     is_script_request,
     parse_row_id,
     render_page,
     retry_after_headers,
+    set_request_language,
 )
 from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
 from app.media.render_items import render_campaign_items
@@ -236,7 +236,7 @@ def render_refusal(
     request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
 ) -> HTMLResponse:
     """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
-    choose_request_language(request, campaign)
+    set_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours}
     context |= {"entered_passphrase": passphrase_text or ""}
@@ -250,7 +250,7 @@ async def render_welcome(
     """Return the welcome page for a new visitor; on a platform, this is the preview."""
     items = await load_sample_items(connection, campaign)
     allow_external_media(request, campaign)
-    choose_request_language(request, campaign)
+    set_request_language(request, campaign)
     (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": campaign,
@@ -402,7 +402,7 @@ async def render_next_hit(
     if next_hit.hit is not None:
         page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
     allow_external_media(request, assignment)
-    choose_request_language(request, assignment)
+    set_request_language(request, assignment)
     (instructions,) = await convert_markdown_texts(assignment.instructions, mark_formulas=assignment.latex)
     context = {
         "next_hit": next_hit,

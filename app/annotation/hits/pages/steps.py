@@ -18,7 +18,7 @@ from app.database.session import Driver
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.item_names import form_by_position
 from app.errors import Refusal
-from app.http.dependencies import allow_external_media, choose_request_language, is_script_request, render_page
+from app.http.dependencies import allow_external_media, is_script_request, render_page, set_request_language
 from app.http.templating import convert_markdown_texts
 from app.media.render_items import render_campaign_items
 
@@ -60,7 +60,7 @@ async def render_onboarding_step(
     visit = await visit_progress.load_visit(connection, assignment.key)
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
     allow_external_media(request, assignment)
-    choose_request_language(request, assignment)
+    set_request_language(request, assignment)
     instructions, consent = await convert_markdown_texts(
         assignment.instructions, visit.settings.consent, mark_formulas=assignment.latex
     )
