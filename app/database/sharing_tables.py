@@ -42,7 +42,7 @@ invitations = Table(
     Column("expires_at", Time, nullable=False),
 )
 
-# Links that show a campaign without an account.
+# Links that show a campaign to people without an account.
 campaign_links = Table(
     "campaign_links",
     metadata,

@@ -194,7 +194,7 @@ posteriors = Table(
     postgresql_with={"fillfactor": "70"},  # room for the new row version on the same page: updates touch no index
 )
 
-# A view: the posteriors of each campaign's present revision, with the column names of pages and exports.
+# A view: the posteriors of each campaign's current revision, with the column names of pages and exports.
 current_posteriors = Table(
     "current_posteriors",
     MetaData(),
@@ -247,7 +247,8 @@ annotators = Table(
     CheckConstraint("barred IN ('held', 'excluded')", name="barred"),
 )
 
-# One arrival of an annotator. A platform can give an assignment id to a second worker, so the key is the pair.
+# One arrival of an annotator. A platform can give an assignment id to a second worker, so only the pair of annotator
+# and `external_id` is unique.
 assignments = Table(
     "assignments",
     metadata,
@@ -264,7 +265,7 @@ assignments = Table(
     Index("assignments_external_id_idx", "campaign_id", "external_id"),
 )
 
-# HITs of the present iteration that are not leased yet.
+# HITs of the current iteration that are not leased yet.
 planned_hits = Table(
     "planned_hits",
     metadata,

@@ -60,7 +60,7 @@ consent_texts = Table(
     PrimaryKeyConstraint("campaign_id", "version"),
 )
 
-# Rate limits of new visits by a campaign's public link: per network address (a keyed hash), and in total (empty
+# Rate limits for new visits through a campaign's public link: per network address (a keyed hash), and in total (empty
 # address). Kept for an hour; see `annotation.platforms.visit_limit`.
 visit_allowances = Table(
     "visit_allowances",
@@ -81,7 +81,8 @@ visit_refusals = Table(
     PrimaryKeyConstraint("campaign_id", "day"),
 )
 
-# The simulated crowd of a rehearsal. The process that runs it extends `led_until`; after that time it counts as dead.
+# The simulated crowd of a rehearsal. The process that runs it extends `led_until`; after that time the process
+# counts as dead.
 crowds = Table(
     "crowds",
     metadata,

@@ -208,7 +208,7 @@ METHOD_TEXT = (
 )
 VERBS_TEXT = (
     "This repeats section 5.1 of Sakaguchi & Van Durme (2018), whose verbs and answers were not published. The items "
-    "are 150 verbs. Their true values are their logarithmic frequencies in film subtitles."
+    "are 150 verbs. Their true values are the logarithms of their frequencies in film subtitles."
 )
 STATEMENTS_TEXT = (
     "This repeats section 5.2 of Sakaguchi & Van Durme (2018), with political statements and their true values from a "
@@ -224,7 +224,7 @@ WITHOUT_CONTEXT_TEXT = (
 )
 WITH_CONTEXT_TEXT = (
     "Annotators err less if the HIT shows a similar item, and match quality brings similar items together. Any gain "
-    "beyond the part above comes from this effect."
+    "beyond that without a context effect comes from this effect."
 )
 SMALL_GAIN_REASON = "Selecting items by Algorithm 1 gains little here, and a context effect adds little: see above."
 DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "no difference")
@@ -233,8 +233,8 @@ NARROW_RANGE_REASON = (
     "similar items, on errors, and on the number of comparisons."
 )
 SIMULATED_VERBS_REASON = (
-    "Simulated annotators see the true value and err at random, so enough of them find it. People know a verb from "
-    "their own reading and hearing, not from this corpus."
+    "Simulated annotators see the true value and err at random, so the mean of enough of them finds it. People know a "
+    "verb from their own reading and hearing, not from this corpus."
 )
 PAPER_RANGES_TEXT = (
     "where the truth goes from 0 to 100, direct assessment goes from 7.1 to 91.7, RA from 29.9 to 75.8, EASL from 7.4 "

@@ -174,7 +174,7 @@ async def list_answers(
     limit: AnnotatorLimit = 100,
     offset: AnnotatorOffset = 0,
 ) -> list[AnswerOfAnnotator]:
-    """Return an annotator's answers, newest first; with several criteria, the values of the first one."""
+    """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     lines = await annotators.list_answers_of_annotator(connection, campaign, annotator_id, limit=limit, offset=offset)

@@ -115,7 +115,7 @@ async def create_campaign(
 async def copy_campaign(
     request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
 ) -> CampaignSchema:
-    """Create a draft with the settings and the items of a campaign, and none of its answers."""
+    """Create a draft with the settings and the items of a campaign, but none of its answers."""
     row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
     return await campaign_response(request, connection, row.slug)
 

@@ -182,7 +182,7 @@ async def import_responses_into_campaign(
     now: Now,
     options: Annotated[AnswerFileOptions, Query()],
 ) -> responses_import.ResponseImportReceipt:
-    """Import answers that were given elsewhere as responses of a launched campaign.
+    """Import answers that were given elsewhere; they become responses of a launched campaign.
 
     The file has a row for each item of a HIT (`hit`, `annotator`, `item`, `value`; with several criteria also
     `criterion`, and a row for each), or is an export of responses or a result file of Mechanical Turk (`Input.id1` ...,
