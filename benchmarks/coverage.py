@@ -17,7 +17,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations import comparisons
-from app.inference.observations.judgment_kinds import can_law_read
+from app.inference.observations.judgment_kinds import can_law_read_answers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -117,7 +117,9 @@ def fitted(made: Judgments) -> tuple[Array, Array]:
 
 
 def rated(made: Judgments, resamples: int = 0, rng: np.random.Generator | None = None) -> elo.EloRatings:
-    first, second, outcomes, hits = comparisons.pairs_from_hits(made.hits, made.items, made.scores, tie_margin=0.0)
+    first, second, outcomes, hits = comparisons.pair_outcomes_from_hits(
+        made.hits, made.items, made.scores, tie_margin=0.0
+    )
     return elo.fit(first, second, outcomes, n_items=ITEMS, dependence_blocks=hits, resamples=resamples, rng=rng)
 
 
@@ -143,7 +145,7 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
         "mean, calibrated": row(*known.interval(), truth),
     }
     points = np.rint(100 * made.scores).astype(np.intp)
-    median = direct_assessment.assess_labels(made.items, made.annotators, points, n_labels=101)
+    median = direct_assessment.mean_and_median_labels(made.items, made.annotators, points, n_labels=101)
     middle = 100 * np.median(all_scores.transpose(1, 0, 2).reshape(ITEMS, -1), axis=1)
     rows["median, calibrated"] = row(median.low / 100, median.high / 100, middle / 100)
     z = (all_scores - all_scores.mean(axis=(0, 1))) / all_scores.std(axis=(0, 1))
@@ -152,9 +154,9 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     ratings = np.mean([rated(asked(people, per_item, rng)).score for _ in range(ELO_CAMPAIGNS)], axis=0)
     found = rated(made, RESAMPLES, rng)
     rows["Elo, HITs drawn again (in rating points)"] = row(found.low, found.high, ratings)
-    for name in (law.name for law in ONLINE_LAWS.values() if can_law_read(law.reads, "points", 0)):
+    for name in (law.name for law in ONLINE_LAWS.values() if can_law_read_answers(law.reads, "points", 0)):
         ends = law_interval(name, made)
-        rows[f"{name}, posterior"] = row(*ends, truth, known.compare_intervals(*ends))
+        rows[f"{name}, posterior"] = row(*ends, truth, known.expected_coverage_and_width_ratio(*ends))
     rows["easl-aware, fit to all judgments"] = row(*fitted(made), truth)
     return rows
 

@@ -116,7 +116,9 @@ def speed(crowd_kit: Path) -> None:
         )
         for title, python, program in programs:
             (seconds, iterations, gigabytes), found = run(python, program, Path(name))
-            height = latent_classes.class_posteriors(data, ClassParameters(found["prevalence"], found["response"]))[1]
+            height = latent_classes.class_posteriors_and_log_likelihood(
+                data, ClassParameters(found["prevalence"], found["response"])
+            )[1]
             right = (found["consensus"] == truth).mean()
             print(f"| {title} | {seconds:.1f} | {iterations:.0f} | {gigabytes:.2f} | {height:,.1f} | {right:.4f} |")
     if not crowd_kit.exists():

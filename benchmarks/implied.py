@@ -19,7 +19,7 @@ from app.experiments.amidei_2020 import (
     load_argument_judgments,
     simulate_asked_and_wrong_shares,
 )
-from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, implications_and_implied_outcomes
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.index import SelectionIndex
 from app.selection.rule import ItemValues, SelectionSettings
@@ -70,7 +70,7 @@ def told(name: str, orders: dict[int, Implications]) -> None:
 
 
 def shown(name: str, tally: ImpliedCounts) -> None:
-    share, low, high = tally.wrong_share_interval() or (np.nan,) * 3
+    share, low, high = tally.contradicted_share_with_interval() or (np.nan,) * 3
     reversed_ = tally.answered_reversed / tally.asked_anyway
     print(f"| {name} | {tally.asked_anyway:,} | {share:.3f} ({low:.3f} to {high:.3f}) | {reversed_:.3f} |")
 
@@ -80,8 +80,10 @@ def readings() -> None:
     print(f"ukp_convarg1, {len(first):,} judgments\n")
     print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
     print("|---|---:|---:|---:|")
-    told("preferences of the annotator", replay_implications(first, second, outcomes, annotators)[0])
-    told("preferences of all annotators", replay_implications(first, second, outcomes, [0] * len(first))[0])
+    told("preferences of the annotator", implications_and_implied_outcomes(first, second, outcomes, annotators)[0])
+    told(
+        "preferences of all annotators", implications_and_implied_outcomes(first, second, outcomes, [0] * len(first))[0]
+    )
     with_ties()
 
 

@@ -19,7 +19,7 @@ ITEMS, CLASSES, WANTED, RUNS = 300, 4, 10, 20
 BUDGETS = (2, 3, 4, 5)  # labels an item
 CROWD = np.array([[0.65, 0.25, 0.05, 0.05], [0.25, 0.65, 0.05, 0.05], [0.03, 0.03, 0.91, 0.03], [0.05, 0.05, 0.1, 0.8]])
 ASKING = SelectionSettings(judgments_per_item=WANTED, items_per_hit=1, gamma=0.1)
-LAW = dirichlet.dirichlet_law(CLASSES)
+LAW = dirichlet.make_dirichlet_law(CLASSES)
 Counts = npt.NDArray[np.float64]
 Labelled = Callable[[np.random.Generator, npt.NDArray[np.int64], npt.NDArray[np.bool_]], dict[int, float]]
 

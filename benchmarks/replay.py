@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.inference.observations.judgment_kinds import can_law_read
+from app.inference.observations.judgment_kinds import can_law_read_answers
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -85,7 +85,7 @@ def main(count: int = 1_000_000) -> None:
     print("| law | replay, s | bits as live | one answer live, µs | beside it |")
     print("|---|---|---|---|---|")
     few = hits[:CHECKED]
-    for law in (law for law in ONLINE_LAWS.values() if can_law_read(law.reads, "points", 0)):
+    for law in (law for law in ONLINE_LAWS.values() if can_law_read_answers(law.reads, "points", 0)):
         taken = hits if law.quick else few
         whole, part, single = begun(law), begun(law), begun(law)
         took = seconds(whole.apply_hits, taken)

@@ -311,7 +311,7 @@ def analysis_notes_page() -> str:
 
 
 def first_sentence_of(description: str) -> str:
-    return re.split(r"(?<=[.:])\s", description, maxsplit=1)[0].rstrip(":")
+    return re.split(r"(?<=[.:])\s", description, maxsplit=1)[0].rstrip(":.") + "."
 
 
 def addresses_page() -> str:

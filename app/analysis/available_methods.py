@@ -14,7 +14,7 @@ from app.annotation.onboarding.entry_questions import parse_questions_with_choic
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, can_law_read
+from app.inference.observations.judgment_kinds import CLASS_KINDS, READABLE_KINDS, can_law_read_answers
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def methods_for_design(design: Design, items_per_hit: int | None = None) -> Avai
         name: method
         for name, method in SCORE_METHODS.items()
         if method.reads in kinds
-        and (method.can_cut_scores or can_law_read(method.reads, design.value_kind, class_count))
+        and (method.can_cut_scores or can_law_read_answers(method.reads, design.value_kind, class_count))
     }
     tables = {
         name: table

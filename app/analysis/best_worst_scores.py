@@ -6,7 +6,7 @@ from scipy.special import ndtri
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Scores
 from app.analysis.scores import require_answers
-from app.inference.ground.notes import name_mentions
+from app.inference.ground.notes import notes_with_names
 from app.inference.preferences import best_worst_counts
 
 Z = float(ndtri(0.975))
@@ -21,7 +21,7 @@ def best_worst_scores(answers: Answers) -> Scores:
         tie_margin=answers.parameters.tie_margin,
     )
     low, high = (np.clip(fit.score + side * Z * fit.standard_error, -1.0, 1.0) for side in (-1.0, 1.0))
-    notes = name_mentions(fit.notes, {"item": answers.ids})
+    notes = notes_with_names(fit.notes, {"item": answers.ids})
     return Scores(fit.score, answers.has_judgments, low, high, fit.standard_error, notes)
 
 

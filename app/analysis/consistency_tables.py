@@ -13,7 +13,7 @@ from app.analysis.result_types import Answers, Cell, Column, Options, ResultTabl
 from app.analysis.scores import require_answers
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import Note, name_mentions
+from app.inference.ground.notes import Note, notes_with_names
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import relative_to_absolute
 from app.inference.preferences.relative_to_absolute import AbsoluteScores
@@ -170,7 +170,7 @@ def fit_preference_scale(answers: Answers) -> AbsoluteScores:
     """
     first, second, outcomes, _ = preference_pair_columns(answers)
     scores = relative_to_absolute.fit(first, second, outcomes, n_items=answers.n_items)
-    notes = name_mentions(scores.notes, {"item": answers.ids})
+    notes = notes_with_names(scores.notes, {"item": answers.ids})
     if not scores.estimable.any():
         raise Inestimable(notes[-1], code="no_scale")
     return AbsoluteScores(scores.score, scores.estimable, scores.cycle, notes)

@@ -31,7 +31,7 @@ from app.analysis.scores import require_answers
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import Note, name_mentions
+from app.inference.ground.notes import Note, notes_with_names
 from app.inference.observations.baseline import baseline_advice, select_baseline_judgments
 from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
@@ -194,7 +194,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     notes = (
         *baseline_choice_notes(baseline, outcomes),
         *reading_notes(answers, "order"),
-        *name_mentions(fit.notes, names),
+        *notes_with_names(fit.notes, names),
     )
     return GradedFit(baseline, baseline_number, systems, segments, fit, by_system, by_annotator, by_segment, notes)
 

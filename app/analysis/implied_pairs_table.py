@@ -16,7 +16,12 @@ from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, PairOutcome, replay_implications
+from app.inference.preferences.implied_pairs import (
+    Implications,
+    ImpliedCounts,
+    PairOutcome,
+    implications_and_implied_outcomes,
+)
 
 IMPLIED_PAIRS_COLUMNS = (
     Column("annotator", "Annotator", "text"),
@@ -62,7 +67,7 @@ def answered_pairs_with_implications(answers: Answers, _: None) -> AnsweredPairs
         raise Inestimable(sentence, code="method_reads_other_answers")
     first, second, outcomes, hits = preference_pair_columns(answers)
     columns = (first, second, outcomes, answers.annotator_of_hit[hits])
-    orders, before = replay_implications(*(column.tolist() for column in columns))
+    orders, before = implications_and_implied_outcomes(*(column.tolist() for column in columns))
     return AnsweredPairs(first, second, outcomes, hits, before, orders)
 
 
@@ -78,7 +83,7 @@ def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTabl
 
 def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
     counts = (tally.answered, tally.not_asked, tally.asked_anyway, tally.answered_otherwise, tally.answered_reversed)
-    return (name, *counts, *(tally.wrong_share_interval() or (None, None, None)))
+    return (name, *counts, *(tally.contradicted_share_with_interval() or (None, None, None)))
 
 
 def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
@@ -95,7 +100,7 @@ class PairExportRows:
         self.better = [
             (who, item)
             for who, order in sorted(answered_pairs.implications_by_annotator.items())
-            for item in order.known_items()
+            for item in order.items_in_order_of_arrival()
         ]
         counts = [
             len(answered_pairs.implications_by_annotator[who].implied_items_below(item)) for who, item in self.better

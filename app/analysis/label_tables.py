@@ -12,9 +12,14 @@ from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, Ta
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result, to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.notes import Note, name_mentions
+from app.inference.ground.notes import Note, notes_with_names
 from app.inference.labels import dawid_skene
-from app.inference.labels.dawid_skene import DawidSkeneResult, consensus, expected_information, label_confidence
+from app.inference.labels.dawid_skene import (
+    DawidSkeneResult,
+    consensus,
+    expected_information,
+    probability_labels_are_right,
+)
 
 OVERCONFIDENCE_NOTE = Note(
     "confidence_too_high",
@@ -51,7 +56,7 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
 def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult) -> tuple[Note, ...]:
     """Return notes on how labels were made, and on limits of the fit."""
     names = {"item": answers.ids, "annotator": answers.names}
-    return (*reading_notes(answers, "classes", class_count), *name_mentions(result.notes, names))
+    return (*reading_notes(answers, "classes", class_count), *notes_with_names(result.notes, names))
 
 
 def label_column(answers: Answers) -> Column:
@@ -155,7 +160,7 @@ def judgment_labels_with_confidence(answers: Answers, class_count: int) -> Label
 
     """
     result, labels = fit_dawid_skene(answers, class_count), judgment_labels(answers, class_count)
-    return LabelledJudgments(labels, label_confidence(result, answers.item, labels), *consensus(result))
+    return LabelledJudgments(labels, probability_labels_are_right(result, answers.item, labels), *consensus(result))
 
 
 LABEL_EXPORT_COLUMNS = (

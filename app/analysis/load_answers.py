@@ -205,8 +205,8 @@ def assemble_answers(
         annotators=[annotators[number].pseudonym for number in annotator_ids.tolist()],
         names=[annotators[number].name for number in annotator_ids.tolist()],
         law=criterion.campaign.update_law,
-        prior=family.stack_states([row.prior or family.default_prior for row in items]),
-        state=family.stack_states([row.state for row in items]) if launched else None,
+        prior=family.states_to_columns([row.prior or family.default_prior for row in items]),
+        state=family.states_to_columns([row.state for row in items]) if launched else None,
         parameters=criterion.law_parameters,
         seed=criterion.campaign.seed,
         unjudged_counts=None

@@ -13,7 +13,7 @@ from app.analysis.scores import require_answers
 from app.designs.scale import shares_to_points
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.notes import Note, name_mentions
+from app.inference.ground.notes import Note, notes_with_names
 from app.inference.observations import comparisons
 from app.inference.preferences import bradley_terry, elo, expected_wins, hopkins_may, thurstone
 from app.inference.preferences.elo import EloRatings
@@ -66,7 +66,9 @@ def preference_pair_columns_in_groups(
 
     """
     parameters = answers.parameters
-    return comparisons.pairs_from_hits(groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties)
+    return comparisons.pair_outcomes_from_hits(
+        groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties
+    )
 
 
 def make_pairwise_score_function(
@@ -110,7 +112,7 @@ def elo_scores(answers: Answers) -> Scores:
     )
     if resamples:
         sentence = "Whole HITs were resampled, so the intervals allow for pairs of a HIT that are not independent."
-        notes = (*name_mentions(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
+        notes = (*notes_with_names(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
     sentence = f"{len(first):,} pairs are too many to resample, so there are no intervals."
     return scores_of_pairwise_fit(answers, ratings, notes=(Note("too_many_to_draw_again", sentence),))
@@ -127,7 +129,7 @@ def scores_of_pairwise_fit(
 ) -> Scores:
     """Return the fit as `Scores`, with items by name in the notes."""
     dependence_notes = (DEPENDENT_PAIRS_NOTE,) if low is not None and np.bincount(answers.hit).max() > 2 else ()
-    all_notes = (*name_mentions(result.notes, {"item": answers.ids}), *notes, *dependence_notes)
+    all_notes = (*notes_with_names(result.notes, {"item": answers.ids}), *notes, *dependence_notes)
     return Scores(result.score, answers.has_judgments, low, high, standard_error, all_notes)
 
 

@@ -15,7 +15,7 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.observations.judgment_kinds import CLASS_KINDS, can_law_read
+from app.inference.observations.judgment_kinds import CLASS_KINDS, can_law_read_answers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.online.laws import ONLINE_LAWS
@@ -63,7 +63,7 @@ def median_scores(answers: Answers) -> Scores:
     """Return the median of each item's judgments: of scores in whole points, of classes the points of their place."""
     last = len(answers.classes) - 1 if has_class_labels(answers) else int(MAX_POINTS)
     labels = answers.value if has_class_labels(answers) else np.rint(answers.score)
-    medians = direct_assessment.assess_labels(
+    medians = direct_assessment.mean_and_median_labels(
         answers.item,
         answers.annotator,
         labels.astype(np.intp),
@@ -169,12 +169,12 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
     figures.
 
     No note is given while no two annotators differ, or if annotators give no scores that could have a mean. If
-    annotators are biased, the share is too low; `ModeratedMeans.compare_intervals` says why.
+    annotators are biased, the share is too low; `ModeratedMeans.expected_coverage_and_width_ratio` says why.
     """
     if not can_read_answers_as("points", answers.value_kind):
         return ()
     tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
-    share, times = moderate_means(tally).compare_intervals(low, high)
+    share, times = moderate_means(tally).expected_coverage_and_width_ratio(low, high)
     if not np.isfinite(share):
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
@@ -231,7 +231,7 @@ def law_for_answers(law_name: str, answers: Answers) -> Law:
     law = ONLINE_LAWS[law_name]
     return (
         law.with_class_count(len(answers.classes))
-        if can_law_read(law.reads, answers.value_kind, len(answers.classes))
+        if can_law_read_answers(law.reads, answers.value_kind, len(answers.classes))
         else law
     )
 

@@ -4,7 +4,7 @@ from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Column, Options, ResultTable, to_cell_rows
 from app.analysis.scores import require_answers
-from app.inference.ground.notes import name_mentions
+from app.inference.ground.notes import notes_with_names
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.systems import system_clusters
 
@@ -38,7 +38,7 @@ def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
         f"{count} clusters: systems in the same cluster cannot be distinguished." if count > 1 else ONE_CLUSTER_TEXT
     )
     kind: JudgmentKind = "points" if can_read_answers_as("points", answers.value_kind) else "order"
-    notes = (*reading_notes(answers, kind), *name_mentions(ranking.notes, {"system": answers.ids}))
+    notes = (*reading_notes(answers, kind), *notes_with_names(ranking.notes, {"system": answers.ids}))
     return ResultTable(SYSTEM_RANK_COLUMNS, rows, notes, verdict)
 
 

@@ -13,7 +13,7 @@ from app.database.campaign import item_count_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.goals.settings import meaningless_goal_reason
-from app.inference.ground.arrays import distinct_rows
+from app.inference.ground.arrays import distinct_row_positions_and_codes
 from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
 from app.record import posterior_storage, replay
@@ -77,7 +77,7 @@ def refuse_systems_rule_for_items(campaign: Campaign) -> None:
 
 def beliefs_at_launch(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
     """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
-    first_index, distinct_index = distinct_rows(priors)
+    first_index, distinct_index = distinct_row_positions_and_codes(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)
     possible = np.array([law.family.is_valid_prior(*prior) for prior in distinct_priors])
     impossible = np.flatnonzero(~possible[distinct_index]).tolist()

@@ -10,7 +10,7 @@ from app.designs.content import CONTENT_KINDS
 from app.designs.design import Design
 from app.designs.registry import DESIGNS
 from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
-from app.inference.observations.judgment_kinds import can_law_read
+from app.inference.observations.judgment_kinds import can_law_read_answers
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
@@ -58,7 +58,7 @@ CriteriaShown = Literal["in turn", "grid"]
 
 def can_law_read_design(design: Design, law: Law) -> bool:
     """Return whether a law can read a design's answers."""
-    return can_law_read(law.reads, design.value_kind, len(design.classes))
+    return can_law_read_answers(law.reads, design.value_kind, len(design.classes))
 
 
 def can_law_serve_rule(rule: Rule, law: Law) -> bool:

@@ -13,8 +13,8 @@ from app.inference.online.law import PosteriorFamily
 NO_LABEL_LEADS = "no label leads"
 
 
-def leading_labels(classes: Sequence[str], class_numbers: Integers) -> list[str]:
-    """Return the likeliest label of each item, by its number in `PosteriorFamily.most_counted_class`."""
+def labels_of_class_numbers(classes: Sequence[str], class_numbers: Integers) -> list[str]:
+    """Return the likeliest label of each item, by its number in `PosteriorFamily.most_counted_class_of_each_item`."""
     return [NO_LABEL_LEADS if number < 0 else classes[number] for number in class_numbers.tolist()]
 
 
@@ -45,7 +45,7 @@ def count_labels_of_item(
     return [LabelCount(*fields) for fields in zip(classes, map(int, times), shares.tolist(), expected, strict=True)]
 
 
-def leading_label_counts(
+def item_counts_by_leading_label(
     classes: Sequence[str], family: PosteriorFamily, history: PosteriorHistory
 ) -> list[Any] | None:
     """Count the judged items by their likeliest label; the last row counts those in which no label leads.
@@ -54,6 +54,6 @@ def leading_label_counts(
     """
     if not family.counts_classes:
         return None
-    likeliest = family.most_counted_class(history.state)[history.judgments > 0]
+    likeliest = family.most_counted_class_of_each_item(history.state)[history.judgments > 0]
     items = np.bincount(likeliest + 1, minlength=len(classes) + 1).tolist()
     return [*([label, count] for label, count in zip(classes, items[1:], strict=True)), [NO_LABEL_LEADS, items[0]]]

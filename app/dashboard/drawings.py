@@ -87,7 +87,7 @@ class Drawing:
     bottom: float = DRAWING_BOTTOM
 
 
-def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
+def vertical_scale_and_ticks(maximum: float) -> tuple[LinearScale, list[Tick]]:
     """Return a y axis from 0 to at least `maximum`, in two to five steps of 1, 2 or 5 times a power of ten."""
     maximum = maximum or 1.0
     step = choose_round_tick_step(maximum)
@@ -98,7 +98,7 @@ def vertical_axis(maximum: float) -> tuple[LinearScale, list[Tick]]:
 
 def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Drawing:
     """Return bars of equal width side by side over the whole x axis."""
-    y, y_ticks = vertical_axis(max(heights, default=0))
+    y, y_ticks = vertical_scale_and_ticks(max(heights, default=0))
     step = (DRAWING_RIGHT - DRAWING_LEFT) / max(1, len(heights))
     bars = [
         (round(DRAWING_LEFT + i * step, 2), y(height), round(step - 1, 2), round(DRAWING_BOTTOM - y(height), 2))
@@ -112,18 +112,18 @@ def score_axis_title(unit: Unit, *, calibrated: bool) -> str:
     return f"{unit.axis_title} (line: the posterior’s 95 % interval{CALIBRATED_KEY_TEXT * calibrated})"
 
 
-def unit_ticks(x: LinearScale, unit: Unit) -> list[Tick]:
+def axis_ticks_in_unit(x: LinearScale, unit: Unit) -> list[Tick]:
     """Return the ticks of an axis of places in this unit."""
     if unit.ticks is None:
         return x.ticks()
     return [(x(place), words) for place, words in unit.ticks if x.low <= place <= x.high]
 
 
-def distribution_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
+def score_distribution_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
     histogram = state_figures["histogram"]
     x = LinearScale(histogram["low"], histogram["high"], DRAWING_LEFT, DRAWING_RIGHT)
     title = f"Distribution of {unit.title.lower()}s"
-    return bar_chart_drawing(title, unit.axis_title, "items", unit_ticks(x, unit), histogram["counts"])
+    return bar_chart_drawing(title, unit.axis_title, "items", axis_ticks_in_unit(x, unit), histogram["counts"])
 
 
 def pace_drawing(state_figures: dict[str, Any]) -> Drawing:
@@ -155,7 +155,7 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
     """
     current_curve = item_page.now
     x = LinearScale(min(0.0, item_page.x[0]), max(MAX_POINTS, item_page.x[-1]), DRAWING_LEFT, DRAWING_RIGHT)
-    y, y_ticks = vertical_axis(max(max(curve.density) for curve in (current_curve, *item_page.earlier)))
+    y, y_ticks = vertical_scale_and_ticks(max(max(curve.density) for curve in (current_curve, *item_page.earlier)))
 
     def curve_points(posterior_curve: PosteriorCurve) -> list[tuple[float, float]]:
         return [(x(at), y(value)) for at, value in zip(item_page.x, posterior_curve.density, strict=True)]
@@ -173,7 +173,7 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
     figure = Drawing(
         title,
         x_title,
-        unit_ticks(x, unit),
+        axis_ticks_in_unit(x, unit),
         unit.density_axis_title,
         y_ticks,
         curve=curve_points(current_curve),
@@ -190,7 +190,7 @@ def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
     points = state_figures["uncertainty"]["points"] or [[0, 0]]
     x, (y, y_ticks) = (
         LinearScale(0, max(1, points[-1][0]), DRAWING_LEFT, DRAWING_RIGHT),
-        vertical_axis(max(value for _, value in points)),
+        vertical_scale_and_ticks(max(value for _, value in points)),
     )
     curve = [(x(answers), y(value)) for answers, value in points]
     y_title = f"typical interval, {unit.spread_axis_title}"
@@ -216,4 +216,4 @@ def forest_plot_drawing(
         for i, line in enumerate(items_page.rows)
     ]
     title, x_title = f"{unit.title}s", score_axis_title(unit, calibrated=calibrated)
-    return Drawing(title, x_title, unit_ticks(x, unit), marks=marks, left=FOREST_NAMES_WIDTH, bottom=bottom)
+    return Drawing(title, x_title, axis_ticks_in_unit(x, unit), marks=marks, left=FOREST_NAMES_WIDTH, bottom=bottom)

@@ -71,10 +71,10 @@ def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_ro
     return Heatmap(order, starts, row_score, quality)
 
 
-def group_starts(count: int, groups: int) -> RowNumbers:
-    """Return where each of at most `groups` groups of neighbours begins; their sizes differ by one at most."""
-    groups = min(count, groups)
-    return np.arange(groups, dtype=np.intp) * count // groups
+def group_starts(count: int, max_groups: int) -> RowNumbers:
+    """Return where each of at most `max_groups` groups of neighbours begins; their sizes differ by one at most."""
+    max_groups = min(count, max_groups)
+    return np.arange(max_groups, dtype=np.intp) * count // max_groups
 
 
 def group_means(values: Array, starts: RowNumbers) -> Array:
@@ -84,7 +84,7 @@ def group_means(values: Array, starts: RowNumbers) -> Array:
     return means
 
 
-def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
+def heatmap_row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
     """Return the label of each row: the name of its item (`names` by number), or the ranks of its group from below."""
     if not picture.has_grouped_rows:
         return [names[number] for number in picture.order]
@@ -92,7 +92,7 @@ def row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
     return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]
 
 
-def closest_rows(picture: Heatmap) -> RowNumbers:
+def best_matching_row_of_each(picture: Heatmap) -> RowNumbers:
     """Return for each row the other row of highest match quality, (k,); with a single row, itself."""
     others = picture.quality.copy()
     np.fill_diagonal(others, -1.0)

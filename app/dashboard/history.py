@@ -43,7 +43,7 @@ class PosteriorHistory:
         """Posterior parameters now, (numbers, N)."""
         return self.beliefs.state
 
-    def earlier_states(self, item_number: int) -> list[tuple[int, list[float]]]:
+    def early_states_of_item(self, item_number: int) -> list[tuple[int, list[float]]]:
         """Return (judgments, state) of an item at each of `EARLY_JUDGMENTS` that it has passed, without the present
         state.
         """
@@ -62,7 +62,7 @@ def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
     )
 
 
-def extend_history(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
+def history_with_hits(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
     """Return the history after these HITs too, in their order. A HIT without items is an answer that judged nothing.
 
     Raises what the law raises.

@@ -40,7 +40,7 @@ def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedS
 def implied_pairs_text(tally: ImpliedCounts) -> str:
     """Describe how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} skipped, because annotators’ own answers imply them."
-    if (interval := tally.wrong_share_interval()) is None:
+    if (interval := tally.contradicted_share_with_interval()) is None:
         return f"{saved} None has been asked as a check yet."
     share, low, high = (f"{100 * value:.0f}" for value in interval)
     return (

@@ -253,7 +253,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
         return response_as_law_hit(criterion, response)
 
     def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
-        return history.extend_history(state, hits)
+        return history.history_with_hits(state, hits)
 
 
 class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
@@ -286,7 +286,7 @@ class HaloReplay(IncrementalReplay[HaloState]):
         ]
 
     def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (it depends on no total)
-        return halo.extend_halo(state, hits)
+        return halo.halo_state_with_hits(state, hits)
 
 
 @dataclass(frozen=True)

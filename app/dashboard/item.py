@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.classes import LabelCount, count_labels_of_item, leading_labels
+from app.dashboard.classes import LabelCount, count_labels_of_item, labels_of_class_numbers
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
@@ -187,7 +187,9 @@ async def load_item_page(
     x = density_grid(family.support, row.score, row.variance)
     classes = criterion.design.classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
-    earlier_curves = [posterior_curve(family, *moment, x, classes) for moment in history.earlier_states(row.number)]
+    earlier_curves = [
+        posterior_curve(family, *moment, x, classes) for moment in history.early_states_of_item(row.number)
+    ]
     labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
         None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
@@ -304,7 +306,7 @@ def posterior_curve(
     """
     score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
     label = (
-        leading_labels(classes, family.most_counted_class(family.stack_states([state])))[0]
+        labels_of_class_numbers(classes, family.most_counted_class_of_each_item(family.states_to_columns([state])))[0]
         if family.counts_classes
         else ""
     )

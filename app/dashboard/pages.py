@@ -18,7 +18,7 @@ from app.annotation.platforms.registry import platforms_with_pages, public_link
 from app.campaigns import experiment_arms, summaries
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.dashboard import campaign_list, draft_page, drawings, item, table, uncompared_systems, unjudged_items
-from app.dashboard.heatmap import Heatmap, closest_rows
+from app.dashboard.heatmap import Heatmap, best_matching_row_of_each
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import DashboardState
 from app.database import audit_log
@@ -215,7 +215,9 @@ async def match_quality_page(request: Request, criterion: LaunchedCriterion, now
     unit = criterion.design.score_unit(criterion.law)
     rows = [
         (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
-        for row, (score, other) in enumerate(zip(heatmap.score.tolist(), closest_rows(heatmap).tolist(), strict=True))
+        for row, (score, other) in enumerate(
+            zip(heatmap.score.tolist(), best_matching_row_of_each(heatmap).tolist(), strict=True)
+        )
     ]
     return render_page(
         request,
@@ -281,7 +283,7 @@ async def campaign_figure_svg(
             raise NotFound("Labels without an order have no mean and no interval.", code="figure_not_found")
         drawing = drawings.uncertainty_drawing(state.figures, criterion.design.unit)
         return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
-    drawing = drawings.distribution_drawing(state.figures, criterion.design.score_unit(criterion.law))
+    drawing = drawings.score_distribution_drawing(state.figures, criterion.design.score_unit(criterion.law))
     return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
 
 

@@ -18,7 +18,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.halo import HaloTexts
-from app.dashboard.heatmap import Heatmap, match_quality_heatmap, row_labels
+from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.precision import typical_interval
@@ -154,7 +154,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
         "unit": design.score_unit(law).drawing_settings,
         "unit_of_means": design.unit.drawing_settings,
-        "classes": classes.leading_label_counts(design.classes, family, snapshot.history),
+        "classes": classes.item_counts_by_leading_label(design.classes, family, snapshot.history),
         "heatmap": heatmap and heatmap_figures(heatmap, snapshot.item_names),
     }
     replayed_answers = min(
@@ -166,7 +166,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
 
 def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
     return {
-        "labels": row_labels(heatmap, item_names),
+        "labels": heatmap_row_labels(heatmap, item_names),
         "grouped": heatmap.has_grouped_rows,
         "top": heatmap.colour_scale_end,
         "cells": base64.b64encode(heatmap.colour_levels.tobytes()).decode(),
@@ -285,7 +285,7 @@ def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
         return np.nan, np.nan
     sampled_items = np.unique(np.linspace(0, len(snapshot.score) - 1, SAMPLED_INTERVALS).astype(np.intp))
     low, high = family.interval(*snapshot.history.state[:, sampled_items])
-    return snapshot.precision.intervals.select_items(sampled_items).compare_intervals(low, high)
+    return snapshot.precision.intervals.select_items(sampled_items).expected_coverage_and_width_ratio(low, high)
 
 
 def interval_coverage_text(covered_share: float, width_ratio: float) -> str:

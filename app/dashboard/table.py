@@ -8,7 +8,7 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.classes import leading_labels
+from app.dashboard.classes import labels_of_class_numbers
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -96,7 +96,7 @@ async def load_items_page(
     if not rows and view.page > 1:
         return await load_items_page(connection, criterion, view.model_copy(update={"page": 1}), intervals)
     family = criterion.law.family
-    state = family.stack_states([row.state for row in rows])
+    state = family.states_to_columns([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
     values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval()
@@ -105,7 +105,7 @@ async def load_items_page(
         ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
     ]
     if family.counts_classes:
-        labels = leading_labels(criterion.design.classes, family.most_counted_class(state))
+        labels = labels_of_class_numbers(criterion.design.classes, family.most_counted_class_of_each_item(state))
         lines = [label_item_row(line, label) for line, label in zip(lines, labels, strict=True)]
     return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 

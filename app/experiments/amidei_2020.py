@@ -17,7 +17,7 @@ from app.experiments.result_tables import write_figure_table
 from app.experiments.runs import ArmResult, RunExperiment, figure_by_arm
 from app.inference.ground.arrays import Integers
 from app.inference.preferences import transitivity
-from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, replay_implications
+from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, implications_and_implied_outcomes
 from app.settings import project_folder
 
 ARGUMENT_JUDGMENTS = project_folder() / "examples" / "data" / "ukp_convarg1" / "judgments.csv.gz"
@@ -132,7 +132,9 @@ def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
 def measure_argument_transitivity() -> tuple[transitivity.Transitivity, ImpliedCounts]:
     """Measure how consistent the annotators of the arguments are, and how often implied pairs are right."""
     first, second, outcomes, annotators = load_argument_judgments()
-    orders, _ = replay_implications(first.tolist(), second.tolist(), outcomes.tolist(), annotators.tolist())
+    orders, _ = implications_and_implied_outcomes(
+        first.tolist(), second.tolist(), outcomes.tolist(), annotators.tolist()
+    )
     counts = sum((order.tally for order in orders.values()), ImpliedCounts())
     return transitivity.fit(first, second, outcomes, annotators), counts
 
@@ -147,7 +149,7 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
     x_title, y_title = "noise of an answer, in points", "share of pairs"
     plot_curves(folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title)
     transitivity_result, counts = measure_argument_transitivity()
-    share, low, high = counts.wrong_share_interval() or (np.nan,) * 3
+    share, low, high = counts.contradicted_share_with_interval() or (np.nan,) * 3
     path = folder / f"{experiment.name}.md"
     report.write_report(
         path,

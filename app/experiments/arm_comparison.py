@@ -22,7 +22,7 @@ from app.experiments.figures import Band
 from app.experiments.result_tables import write_parquet_rows
 from app.experiments.runs import judgments_to_reach
 from app.inference.ground.arrays import Array
-from app.inference.ground.jackknife import band_half_width
+from app.inference.ground.jackknife import student_t_half_width
 from app.record import responses
 from app.record.campaign_law import judging_responses_as_law_hits
 from app.record.replay import initial_beliefs
@@ -195,7 +195,7 @@ def easl_gain_rows(results: ResultsByArm, checkpoints: Sequence[int]) -> list[li
     base, gaining = results[BASELINE_ARM], results[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
     error = np.hypot(base.standard_error_of("spearman"), gaining.standard_error_of("spearman"))
-    half_width = band_half_width(error, np.minimum(base.people, gaining.people))
+    half_width = student_t_half_width(error, np.minimum(base.people, gaining.people))
     better = Band(values - goals, values - goals - half_width, values - goals + half_width)
     return [
         [

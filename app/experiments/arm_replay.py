@@ -9,7 +9,7 @@ import numpy as np
 
 from app.experiments.figures import Band
 from app.inference.ground.arrays import Array, Integers, Mask
-from app.inference.ground.jackknife import correlation_band, jackknife_error
+from app.inference.ground.jackknife import jackknife_correlation_interval, jackknife_error
 from app.inference.ground.metrics import correlate_scores
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs
 
@@ -75,7 +75,9 @@ class BandedArmResult:
         answered.
         """
         whole = self.figures[figure]
-        return Band(whole, *correlation_band(whole, self.figures_without_person[figure], self.has_answered))
+        return Band(
+            whole, *jackknife_correlation_interval(whole, self.figures_without_person[figure], self.has_answered)
+        )
 
     def standard_error_of(self, figure: str) -> Array:
         """Return the standard error of a figure, (L,)."""

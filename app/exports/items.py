@@ -22,7 +22,7 @@ from app.exports.goal_columns import GoalColumns, load_goal_columns
 from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
 from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cells
 from app.goals.settings import RELEASE_ITEMS
-from app.inference.ground.arrays import Array, distinct_rows
+from app.inference.ground.arrays import Array, distinct_row_positions_and_codes
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
@@ -180,7 +180,7 @@ async def load_item_row_formatter(
 def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: NumberColumn) -> list[str | None]:
     """Return the likeliest label of each item from `state`, (K, N); None without judgments, or where no label leads."""
     classes = criterion.design.classes
-    class_numbers = criterion.law.family.most_counted_class(state)
+    class_numbers = criterion.law.family.most_counted_class_of_each_item(state)
     return [
         classes[number] if number >= 0 and count else None
         for number, count in zip(class_numbers.tolist(), judgments.tolist(), strict=True)
@@ -211,7 +211,7 @@ async def export_easl_file(connection: AsyncConnection, criterion: Criterion[Cam
 
 def posterior_intervals(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
     """Return both ends for each posterior. Many are equal, and finding these takes less time than their intervals."""
-    first, positions = distinct_rows(state)
+    first, positions = distinct_row_positions_and_codes(state)
     low, high = family.interval(*(column[first] for column in state))
     return low[positions], high[positions]
 

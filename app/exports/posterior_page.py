@@ -88,7 +88,7 @@ async def load_posterior_page(
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
     family = criterion.law.family
-    state = family.stack_states([row.state for row in rows])
+    state = family.states_to_columns([row.state for row in rows])
     low, high = family.interval(*state, level=level)
     judgments = np.array([row.judgments for row in rows], np.intp)
     labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)

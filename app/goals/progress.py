@@ -13,13 +13,13 @@ from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
-    believed_true_means,
+    beliefs_with_and_without_prior,
     chance_all_on_believed_side,
     chance_best_are_highest,
     chance_order_is_right,
     expected_split_half_correlation,
-    item_chances_of_best,
-    item_chances_of_side,
+    item_chances_of_believed_side,
+    item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.selection.threshold_line import count_best_items
@@ -113,7 +113,7 @@ def settled_probabilities(campaign: Campaign, estimates: ModeratedMeans, scores:
     """
     probabilities = [
         ITEM_PROBABILITIES_BY_GOAL[campaign.goal](campaign, beliefs, scores)
-        for beliefs in believed_true_means(estimates)
+        for beliefs in beliefs_with_and_without_prior(estimates)
     ]
     smallest: Array = np.min(probabilities, axis=0) if probabilities else np.full(len(scores), np.nan)
     return smallest
@@ -166,7 +166,10 @@ def smallest_over_beliefs(
     """Return a measure that takes the smallest probability over all beliefs; 0 as long as nothing can be believed."""
 
     def measure(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> float:
-        return min((probability(campaign, beliefs, scores) for beliefs in believed_true_means(estimates)), default=0.0)
+        return min(
+            (probability(campaign, beliefs, scores) for beliefs in beliefs_with_and_without_prior(estimates)),
+            default=0.0,
+        )
 
     return measure
 
@@ -204,10 +207,10 @@ GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] 
 
 # Probability that each item, (N,), is on the right side of the goal's line.
 ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Array], Array]] = {
-    "best": lambda campaign, beliefs, scores: item_chances_of_best(
+    "best": lambda campaign, beliefs, scores: item_chances_of_right_side_of_best(
         beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     ),
-    "threshold": lambda campaign, beliefs, _: item_chances_of_side(
+    "threshold": lambda campaign, beliefs, _: item_chances_of_believed_side(
         beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS
     ),
 }

@@ -19,7 +19,7 @@ from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
 from app.inference.ratings import attention_mixture
 from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.inference.ratings.attention_mixture import PRIOR_KIND_COUNTS
-from app.inference.ratings.goal_probabilities import believed_true_means
+from app.inference.ratings.goal_probabilities import beliefs_with_and_without_prior
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators, round_to_slider_steps
 
@@ -157,7 +157,7 @@ def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> l
 def fit_crowd(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
     """Estimate the crowd; None where there are too few judgments."""
     judgments, fitted, learned = evidence.judgments, evidence.law_estimates, replay.beliefs.to_law_state()
-    if judgments is None or fitted is None or learned.campaign is None or not believed_true_means(fitted):
+    if judgments is None or fitted is None or learned.campaign is None or not beliefs_with_and_without_prior(fitted):
         return None
     descriptions = evidence.law.describe_annotators(learned.annotators, learned.campaign)
     bias = np.nan_to_num([descriptions[index].bias for index in range(len(descriptions))])
@@ -236,7 +236,7 @@ def annotator_source_by_means(
 def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count: int) -> EstimatedAnnotators | None:
     """Estimate identical annotators and item values from the judgments; None where there are too few."""
     estimates = moderate_means(tally)
-    if not believed_true_means(estimates):
+    if not beliefs_with_and_without_prior(estimates):
         return None
     truth, factor = draw_true_values_and_error_factor(estimates, rng)
     noise = estimates.standard_error * factor * np.sqrt(tally.judgments)
@@ -250,12 +250,12 @@ def draw_true_values_and_error_factor(estimates: ModeratedMeans, rng: np.random.
     in the spread of scores, the larger the part of the items.
 
     Args:
-        estimates: Estimates of the items; `believed_true_means` must exist for them.
+        estimates: Estimates of the items; `beliefs_with_and_without_prior` must exist for them.
         rng: Source of randomness.
 
     """
     factor = float(np.sqrt(estimates.degrees_of_freedom_limit / rng.chisquare(estimates.degrees_of_freedom_limit)))
     scaled_estimates = replace(estimates, standard_error=estimates.standard_error * factor)
-    beliefs = (believed_true_means(scaled_estimates) or believed_true_means(estimates))[0]
+    beliefs = (beliefs_with_and_without_prior(scaled_estimates) or beliefs_with_and_without_prior(estimates))[0]
     truth = beliefs.centre + beliefs.error * rng.standard_t(beliefs.freedom)
     return np.clip(truth, 0, 1), factor

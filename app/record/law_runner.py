@@ -26,8 +26,8 @@ from app.inference.online.state_queries import (
     ReadPriors,
     RunInThread,
     StateQuery,
-    resume_law,
-    run_law,
+    resume_law_steps,
+    run_law_steps,
 )
 from app.record import law_storage
 from app.record.law_storage import Revision
@@ -60,12 +60,14 @@ class LawRunner:
             await asyncio.to_thread(self.apply_without_reading, hits, parameters)
             return
         for hit in hits:
-            self.cache_hit_change(hit, await self.run(self.law.step_hit(hit, parameters)))
+            self.cache_hit_change(hit, await self.run(self.law.compute_hit_change(hit, parameters)))
 
     def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
-            self.cache_hit_change(hit, run_law(self.law.step_hit(hit, parameters), self.posterior_columns))
+            self.cache_hit_change(
+                hit, run_law_steps(self.law.compute_hit_change(hit, parameters), self.posterior_columns)
+            )
 
     def posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
@@ -75,7 +77,9 @@ class LawRunner:
         """Run the steps of a law to their result, answering each query."""
         reply, thread = None, False
         while True:
-            step_result = await asyncio.to_thread(resume_law, steps, reply) if thread else resume_law(steps, reply)
+            step_result = (
+                await asyncio.to_thread(resume_law_steps, steps, reply) if thread else resume_law_steps(steps, reply)
+            )
             if not isinstance(step_result, StateQuery):
                 return step_result
             thread = isinstance(step_result, RunInThread)

@@ -29,9 +29,9 @@ from app.inference.observations.baseline import (
     Mask,
     baseline_judgment_notes,
     refuse_uninformative_outcomes,
-    validate_baseline_judgments,
+    to_baseline_judgments,
 )
-from app.inference.systems.graded_marginal import LogisticTerms, Prior, logistic_terms
+from app.inference.systems.graded_marginal import LogisticTerms, Prior, make_logistic_terms
 
 _NARROWEST = 1e-6
 """The least t_2 - t_1, where there are no ties."""
@@ -80,7 +80,7 @@ def fit(
     """
     if not (0.0 < sensitivity < np.inf and 0.0 < quality_sd < np.inf):
         raise ValueError("sensitivity and quality_sd must be finite numbers above 0")
-    columns = validate_baseline_judgments(
+    columns = to_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_uninformative_outcomes(columns.outcomes)
@@ -132,7 +132,7 @@ def review_of(columns: BaselineJudgments, sensitivity: float, quality_sd: float,
     """The comparisons, arranged for `loss_of`."""
     tasks = len(columns.segments.used)
     key, artifact = np.unique(columns.items.index * tasks + columns.segments.index, return_inverse=True)
-    terms = logistic_terms(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
+    terms = make_logistic_terms(artifact, columns.annotators.index, np.zeros_like(artifact), columns.outcomes)
     sizes = len(columns.items.used), len(key), tasks, len(columns.annotators.used)
     return _Review(terms, key // tasks, key % tasks, sizes, sensitivity, quality_sd, prior)
 

@@ -104,7 +104,7 @@ def simulated_answers(
         "value_kind": design.value_kind,
         "classes": design.classes,
         "law": law.name,
-        "prior": family.stack_states([family.default_prior] * n_items),
+        "prior": family.states_to_columns([family.default_prior] * n_items),
         "parameters": LawParameters(ties=design.equal_means == "tie"),
         "compares_pairs": design.compares_pairs,
     }

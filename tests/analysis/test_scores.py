@@ -50,7 +50,7 @@ def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement
     made = crowd_answers()
     found = SCORE_METHODS["trueskill"].fit(made)
     told = moderate_means(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
-    share, times = told.compare_intervals(*scores_and_interval_ends(found)[1:])
+    share, times = told.expected_coverage_and_width_ratio(*scores_and_interval_ends(found)[1:])
     assert f"about {100 * share:.0f} in 100 of its intervals contain" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
     assert share < 0.9  # an error of 8 points is more than it believes in

@@ -9,10 +9,10 @@ from app.dashboard.drawings import (
     DRAWING_RIGHT,
     DRAWING_TOP,
     bar_chart_drawing,
-    distribution_drawing,
     pace_drawing,
+    score_distribution_drawing,
     uncertainty_drawing,
-    vertical_axis,
+    vertical_scale_and_ticks,
 )
 from app.designs.unit import POINTS_UNIT, RATIO_UNIT
 from app.http.templating import english_environment
@@ -36,7 +36,7 @@ def test_upright_axes_have_round_ticks(subtests):
         (0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
     ):
         with subtests.test(highest=highest, ticks=ticks):
-            y, marks = vertical_axis(highest)
+            y, marks = vertical_scale_and_ticks(highest)
             assert [words for _, words in marks] == ticks
             assert y(highest) >= DRAWING_TOP
 
@@ -74,13 +74,13 @@ def test_a_factor_that_nobody_knows_yet_leaves_an_empty_drawing():
 
 
 def test_ratios_stand_on_their_axis_at_round_numbers_with_one_in_the_middle():
-    figure = distribution_drawing({"histogram": {"low": 0.0, "high": 100.0, "counts": [1, 2]}}, RATIO_UNIT)
+    figure = score_distribution_drawing({"histogram": {"low": 0.0, "high": 100.0, "counts": [1, 2]}}, RATIO_UNIT)
     assert figure.x_title == "ratio to the reference"
     assert ((DRAWING_LEFT + DRAWING_RIGHT) / 2, "1") in figure.x_ticks
 
 
 def test_drawings_are_xml_whatever_words_they_hold():
     histogram = {"low": 0.0, "high": 100.0, "counts": [1, 2]}
-    figure = distribution_drawing({"histogram": histogram}, replace(POINTS_UNIT, axis_title="mode <&>"))
+    figure = score_distribution_drawing({"histogram": histogram}, replace(POINTS_UNIT, axis_title="mode <&>"))
     drawn = ET.fromstring(english_environment.get_template("admin/_dashboard_figure.xml").render(figure=figure))
     assert any("mode <&>" in (element.text or "") for element in drawn.iter())

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from app.dashboard.heatmap import (
     MAX_HEATMAP_ROWS,
-    closest_rows,
+    best_matching_row_of_each,
     group_means,
     group_starts,
+    heatmap_row_labels,
     match_quality_heatmap,
-    row_labels,
 )
 
 
@@ -59,13 +59,18 @@ def test_means_of_groups_by_hand():
 
 def test_rows_are_called_by_their_item_or_by_the_ranks_of_their_group():
     score, variance = np.array([0.2, 0.1, 0.3]), np.full(3, 0.01)
-    assert row_labels(match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
-    assert row_labels(match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == ["items 1 to 1", "items 2 to 3"]
+    assert heatmap_row_labels(match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
+    assert heatmap_row_labels(match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == [
+        "items 1 to 1",
+        "items 2 to 3",
+    ]
 
 
 def test_closest_is_never_the_item_itself_unless_it_is_alone():
-    assert closest_rows(match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)).tolist() == [1, 0, 1]
-    assert closest_rows(match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)).tolist() == [0]
+    assert best_matching_row_of_each(
+        match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)
+    ).tolist() == [1, 0, 1]
+    assert best_matching_row_of_each(match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)).tolist() == [0]
 
 
 @pytest.mark.parametrize("count", [1, MAX_HEATMAP_ROWS, MAX_HEATMAP_ROWS + 1])

@@ -24,7 +24,7 @@ from app.inference.online.state_queries import (
     ReadPriors,
     RunInThread,
     StateQuery,
-    run_law,
+    run_law_steps,
 )
 
 
@@ -76,7 +76,7 @@ class StoredCampaign:
 
     def apply_hit(self, hit: AnsweredHit) -> HitChange:
         self.queries = []
-        change = run_law(self.law.step_hit(hit, self.parameters), self.answer_query)
+        change = run_law_steps(self.law.compute_hit_change(hit, self.parameters), self.answer_query)
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
             self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.law_state.items.items():

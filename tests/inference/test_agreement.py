@@ -197,7 +197,7 @@ def test_weights_count_as_copies_do(entries):
 def test_ranks_by_hand_count_each_entry_as_often_as_its_weight_says():
     # Block 0 is 3, 1, 3 with the second twice: 1, 1, 3, 3, ranks 1.5 and 3.5 around 2.5. Block 1 is a single value.
     ranking = MeanRanks.from_values(np.array([3.0, 1.0, 3.0, 8.0]), np.array([0, 0, 0, 1]))
-    ranks, squares = ranking.weighted_ranks(np.array([[1.0], [2.0], [1.0], [5.0]]))
+    ranks, squares = ranking.centred_ranks_and_square_sums(np.array([[1.0], [2.0], [1.0], [5.0]]))
     assert ranks[:, 0].tolist() == [1.0, -1.0, 1.0, 0.0]
     assert squares[:, 0].tolist() == [4.0, 0.0]
 
@@ -209,7 +209,7 @@ def test_orders_of_few_items_correlate_less_by_as_much_as_is_said(shared):
     whole = spearmanr(truth[0] + noise[0] / 2, truth[0] + noise[1] / 2).statistic
     truth, noise = rng(3).normal(size=(pairs, shared)), rng(4).normal(size=(2, pairs, shared))
     few = np.mean([spearmanr(a, b).statistic for a, b in zip(truth + noise[0] / 2, truth + noise[1] / 2, strict=True)])
-    assert whole - few == pytest.approx(score_agreement.few_items_loss(whole, [shared] * 3), abs=0.012)
+    assert whole - few == pytest.approx(score_agreement.spearman_deficit_from_few_items(whole, [shared] * 3), abs=0.012)
 
 
 def test_it_is_told_where_pairs_share_few_items_and_not_where_they_share_many():

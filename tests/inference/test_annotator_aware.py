@@ -19,7 +19,7 @@ from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_aware import fit
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd
 from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, ScoredJudgments
-from app.inference.ratings.annotator_fixed_point import find_fixed_point
+from app.inference.ratings.annotator_fixed_point import iterate_to_fixed_point
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
 COMMON = Crowd(
@@ -64,7 +64,7 @@ def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float 
 
 
 def scored_judgments(items, annotators, scores) -> ScoredJudgments:
-    return annotator_aware.validate_scored_judgments(items, annotators, scores, None, None)
+    return annotator_aware.to_scored_judgments(items, annotators, scores, None, None)
 
 
 # By hand
@@ -73,20 +73,24 @@ def scored_judgments(items, annotators, scores) -> ScoredJudgments:
 def test_a_bias_is_taken_from_the_odds_and_the_ends_stay():
     judgments = scored_judgments([0, 1, 2], [0, 0, 0], [0.0, 0.5, 1.0])
     # A bias of .4 spreads is .1; where y (1 - y) is .2 on average, that is half a logit.
-    weight, score = learning.correct_scores(judgments, beliefs_of(bias=0.4), COMMON, trust=1.0, scale_trust=0.0)
+    weight, score = learning.judgment_weights_and_corrected_scores(
+        judgments, beliefs_of(bias=0.4), COMMON, trust=1.0, scale_trust=0.0
+    )
     assert score == pytest.approx([0, 1 / (1 + np.exp(0.5)), 1])
     assert weight.tolist() == [1, 1, 1]
 
 
 def test_a_wide_scale_is_drawn_in_around_the_middle():
     judgments = scored_judgments([0, 1, 2], [0, 0, 0], [0.2, 0.5, 1.0])
-    _, score = learning.correct_scores(judgments, beliefs_of(log_scale=np.log(2)), COMMON, trust=1.0, scale_trust=1.0)
+    _, score = learning.judgment_weights_and_corrected_scores(
+        judgments, beliefs_of(log_scale=np.log(2)), COMMON, trust=1.0, scale_trust=1.0
+    )
     assert score == pytest.approx([1 / 3, 0.5, 1])  # odds of 1/4 become 1/2
 
 
 def test_a_judgment_never_counts_for_more_than_one():
     weights = [
-        learning.correct_scores(
+        learning.judgment_weights_and_corrected_scores(
             scored_judgments([0], [0], [0.3]), beliefs_of(information=h), COMMON, trust=0.5, scale_trust=0.0
         )[0][0]
         for h in (0.0, 0.5, 1.0, 9.0)
@@ -97,7 +101,7 @@ def test_a_judgment_never_counts_for_more_than_one():
 def test_without_trust_a_score_stays_what_it_is_to_the_last_bit():
     judgments = scored_judgments([0, 1], [0, 0], [0.1, 0.7])
     known = beliefs_of(information=0.1, bias=1.0, log_scale=0.5)
-    weight, score = learning.correct_scores(judgments, known, COMMON, trust=0.0, scale_trust=0.0)
+    weight, score = learning.judgment_weights_and_corrected_scores(judgments, known, COMMON, trust=0.0, scale_trust=0.0)
     assert weight.tolist() == [1, 1]
     assert score.tolist() == [0.1, 0.7]
 
@@ -140,7 +144,7 @@ def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integra
     y, m, v = rng.random(n), rng.normal(size=n), rng.uniform(0.2, 1)
     evidence = np.zeros((1, EVIDENCE_SIZE))
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
-    found, bias, _ = learning.answer_likelihood(evidence, COMMON)
+    found, bias, _ = learning.log_likelihood_and_bias_moments(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
         r, scale = learning.RELIABILITIES[k], np.exp(learning.LOG_SCALE_GRID[k, s])
         bias_sd = 0.3 / 0.25 if k == 0 else 0.2
@@ -297,9 +301,9 @@ def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
     """With two judgments per item changes get small long before the end, and on one of these arms grow again."""
     for seed, arm in enumerate(arms(criterion)):
         judgments = hundred_items(arm, seed)
-        end = find_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
+        end = iterate_to_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
         assert end.residual <= 1e-7
-        further = find_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
+        further = iterate_to_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
         assert further.residual <= 1e-10
         np.testing.assert_allclose(end.beliefs.to_rows(), further.beliefs.to_rows(), atol=1e-4)
 

@@ -18,11 +18,11 @@ from app.inference.online.law import (
 )
 from app.inference.online.state_queries import (
     ReadItemTails,
-    run_law,
+    run_law_steps,
 )
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, collect_evidence
+from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, evidence_by_annotator
 from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_after
 
 ITEMS = 60
@@ -129,18 +129,18 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     _, hits = campaign(6, 5, share=0.3)
     learned = learned_from(hits)
     rows = np.concatenate([item.judgment_rows() for item in learned.items])
-    judged = annotator_aware.validate_scored_judgments(
-        np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12
-    )
-    evidence = collect_evidence(judged, rows[:, 2:].T)
+    judged = annotator_aware.to_scored_judgments(np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12)
+    evidence = evidence_by_annotator(judged, rows[:, 2:].T)
     kept = np.array([learned.annotators[number] for number in range(12)])
     assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
     assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(np.array(learned.campaign_state[3:]), abs=1e-9)
 
 
 def shares_of(learned, item):
-    people = {k: learned.annotators[k] for k in aware.item_annotators(learned.items[item])}
-    return map(np.array, aware.current_judgment_weights(learned.items[item], people, learned.campaign_state))
+    people = {k: learned.annotators[k] for k in aware.annotator_of_each_judgment(learned.items[item])}
+    return map(
+        np.array, aware.current_weights_and_corrected_scores(learned.items[item], people, learned.campaign_state)
+    )
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
@@ -165,7 +165,7 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     for hit in hits:
         stored.apply_hit(hit)
     for item in range(ITEMS):
-        told = run_law(LAW.read_judgment_weights(item), stored.answer_query)
+        told = run_law_steps(LAW.read_judgment_weights(item), stored.answer_query)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -176,7 +176,7 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
     moved = 0.0
     for item in range(ITEMS):
         weight, score = shares_of(learned, item)
-        judges = aware.item_annotators(learned.items[item])
+        judges = aware.annotator_of_each_judgment(learned.items[item])
         for who, one in zip(judges, weight, strict=True):
             heard[who].append(one)
         moved = max(moved, abs(score - learned.items[item].judgment_rows()[:, 1]).max())
@@ -185,8 +185,10 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 
 
 def test_an_item_that_nobody_judged_has_no_weights():
-    assert aware.current_judgment_weights(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
-    assert run_law(LAW.read_judgment_weights(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query) == (
+    assert aware.current_weights_and_corrected_scores(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
+    assert run_law_steps(
+        LAW.read_judgment_weights(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query
+    ) == (
         [],
         [],
     )
@@ -196,8 +198,8 @@ def test_only_those_concerned_change():
     learned = learned_from(campaign(8, 1)[1])
     who, shown, scores = 11, [0, 1], [0.2, 0.9]
     states = [learned.items[item] for item in [*shown, 5]]
-    needed = aware.involved_annotators(who, states, learned.campaign_state, rescan_count=1)
-    assert needed == sorted({11, *(who for state in states for who in aware.item_annotators(state))})
+    needed = aware.annotators_involved_in_hit(who, states, learned.campaign_state, rescan_count=1)
+    assert needed == sorted({11, *(who for state in states for who in aware.annotator_of_each_judgment(state))})
     change = aware.apply_aware_hit(
         who,
         scores,

@@ -264,7 +264,7 @@ def test_any_start_of_the_threshold_leads_to_the_same_maximum():
     ours = bradley_terry.fit_rao_kupper(*judgments)
     for start in (1e-3, 8.0):
         fit = fit_pairwise_scores(
-            count_pair_outcomes(*judgments), bradley_terry.rao_kupper_likelihood, prior=0.1, threshold=start
+            count_pair_outcomes(*judgments), bradley_terry.rao_kupper_derivatives, prior=0.1, threshold=start
         )
         np.testing.assert_allclose(fit.score, ours.score, atol=1e-8)
         assert fit.threshold == pytest.approx(ours.threshold)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.systems.system_clusters import cluster_ranks, fit
+from app.inference.systems.system_clusters import cluster_number_of_each_system, fit
 
 
 def answered(hits):
@@ -45,10 +45,10 @@ def test_where_hits_show_one_system_scores_are_means():
 def test_clusters_are_cut_where_no_ranges_overlap():
     rank = np.array([1, 2, 3, 4, 5])
     low, high = np.array([1, 1, 3, 3, 5]), np.array([2, 2, 4, 4, 5])
-    assert cluster_ranks(rank, low, high).tolist() == [1, 1, 2, 2, 3]
-    assert cluster_ranks(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
+    assert cluster_number_of_each_system(rank, low, high).tolist() == [1, 1, 2, 2, 3]
+    assert cluster_number_of_each_system(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
     chain = np.array([1, 1, 2, 3, 4]), np.array([2, 3, 4, 5, 5])
-    assert cluster_ranks(rank, *chain).tolist() == [1] * 5
+    assert cluster_number_of_each_system(rank, *chain).tolist() == [1] * 5
 
 
 def simulate_hits(truth, hits, rng, noise=10.0):

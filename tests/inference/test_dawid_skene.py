@@ -11,7 +11,13 @@ from scipy.special import logsumexp
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy
 from app.inference.labels import latent_classes
-from app.inference.labels.dawid_skene import DawidSkeneResult, consensus, expected_information, fit, label_confidence
+from app.inference.labels.dawid_skene import (
+    DawidSkeneResult,
+    consensus,
+    expected_information,
+    fit,
+    probability_labels_are_right,
+)
 from app.inference.labels.latent_classes import ClassParameters
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
@@ -65,7 +71,9 @@ def campaigns(draw):
 def test_the_posterior_of_the_papers_example_goes_against_the_majority():
     response = np.array([[[0.65, 0.35], [0.5, 0.5]], [[0.75, 0.25], [0.24, 0.76]], [[0.9, 0.1], [0.2, 0.8]]])
     labels = latent_classes.make_label_matrix(np.zeros(3, int), np.arange(3), np.array([0, 0, 1]), 3, 2)
-    posterior, log_likelihood = latent_classes.class_posteriors(labels, ClassParameters(np.array([0.2, 0.8]), response))
+    posterior, log_likelihood = latent_classes.class_posteriors_and_log_likelihood(
+        labels, ClassParameters(np.array([0.2, 0.8]), response)
+    )
     np.testing.assert_allclose(posterior[:, 0], [0.1127, 0.8873], atol=5e-5)
     assert np.exp(log_likelihood) == pytest.approx(0.2 * 0.04875 + 0.8 * 0.096)
 
@@ -322,11 +330,11 @@ def test_of_a_stranger_one_expects_what_is_typical():
 def test_the_confidence_of_a_label_is_the_posterior_of_what_it_says():
     items, annotators, labels = anesthesia()
     result = fit(items, annotators, labels, n_items=46)
-    sure = label_confidence(result, items, labels)
+    sure = probability_labels_are_right(result, items, labels)
     assert sure.shape == labels.shape
     assert sure[10] == result.posterior[items[10], labels[10]]
     best, probability = consensus(result)
-    np.testing.assert_array_equal(label_confidence(result, np.arange(45), best[:45]), probability[:45])
+    np.testing.assert_array_equal(probability_labels_are_right(result, np.arange(45), best[:45]), probability[:45])
 
 
 def test_an_item_without_a_label_has_no_consensus():
@@ -334,17 +342,17 @@ def test_an_item_without_a_label_has_no_consensus():
     best, probability = consensus(result)
     assert best[45] == -1
     assert np.isnan(probability[45])
-    assert np.isnan(label_confidence(result, [45], [0])).all()
+    assert np.isnan(probability_labels_are_right(result, [45], [0])).all()
 
 
 def test_confidence_is_asked_only_of_what_was_fitted():
     result = fit(*anesthesia())
     with pytest.raises(ValueError, match="items are numbered from 0 to 44"):
-        label_confidence(result, [45], [0])
+        probability_labels_are_right(result, [45], [0])
     with pytest.raises(ValueError, match="labels are numbered from 0 to 3"):
-        label_confidence(result, [0], [4])
+        probability_labels_are_right(result, [0], [4])
     with pytest.raises(ValueError, match="lengths"):
-        label_confidence(result, [0, 1], [0])
+        probability_labels_are_right(result, [0, 1], [0])
 
 
 # What cannot be estimated

@@ -6,7 +6,7 @@ from scipy.stats import norm, zscore
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
-from app.inference.ratings.direct_assessment import assess_labels, assess_standardised_scores, fit
+from app.inference.ratings.direct_assessment import assess_standardised_scores, fit, mean_and_median_labels
 from app.inference.ratings.moderated_means import moderate_means
 
 
@@ -85,7 +85,7 @@ def test_equal_scores_have_no_error_of_rounding():
 
 def test_ordinal_labels_have_a_mean_and_a_median():
     items, labels = [0, 0, 0, 1, 1, 1, 1, 3], [4, 0, 1, 3, 0, 2, 1, 2]
-    found = assess_labels(items, alone(items), labels, n_labels=5, n_items=5)
+    found = mean_and_median_labels(items, alone(items), labels, n_labels=5, n_items=5)
     assert found.mean.score[[0, 1, 3]] == pytest.approx([5 / 3, 1.5, 2.0])
     assert found.median[[0, 1, 3]].tolist() == [1.0, 1.5, 2.0]
     assert np.isnan(found.median[[2, 4]]).all()
@@ -93,7 +93,7 @@ def test_ordinal_labels_have_a_mean_and_a_median():
 
 def test_a_medians_interval_is_as_much_wider_as_medians_vary_more_and_stays_on_the_scale():
     items, labels = [0, 0, 0, 1, 1, 2], [2, 3, 3, 0, 2, 4]
-    found = assess_labels(items, alone(items), labels, n_labels=5)
+    found = mean_and_median_labels(items, alone(items), labels, n_labels=5)
     assert found.standard_error[1:] == pytest.approx(found.mean.standard_error[1:])  # of one and two it is the mean
     assert found.standard_error[0] == pytest.approx(1.16 * found.mean.standard_error[0], rel=0.01)
     assert (found.low[0] + found.high[0]) / 2 == pytest.approx(3.0) or found.high[0] == 4.0
@@ -106,14 +106,14 @@ def test_medians_of_normal_judgments_vary_as_is_assumed(subtests):
             drawn = norm.ppf((np.arange(200_000) + 0.5) / 200_000)[rng(2).permutation(200_000)[: 200_000 // n * n]]
             seen = np.median(drawn.reshape(-1, n), axis=1).std() * n**0.5
             items = np.repeat([0, 1], n)
-            found = assess_labels(items, alone(items), np.arange(2 * n), n_labels=2 * n)
+            found = mean_and_median_labels(items, alone(items), np.arange(2 * n), n_labels=2 * n)
             assert found.standard_error[0] / found.mean.standard_error[0] == pytest.approx(seen, rel=0.02)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1, max_size=30))
 def test_medians_are_those_of_each_item_by_itself(judgments):
     items, labels = (np.array(column) for column in zip(*judgments, strict=True))
-    found = assess_labels(items, alone(items), labels)
+    found = mean_and_median_labels(items, alone(items), labels)
     assert [found.median[i] for i in set(items)] == [np.median(labels[items == i]) for i in set(items)]
 
 
@@ -159,7 +159,7 @@ def test_if_nobody_has_z_scores_it_is_said():
     assert refused.value.code == "nothing_varies"
 
 
-@pytest.mark.parametrize("method", [fit, assess_labels, assess_standardised_scores])
+@pytest.mark.parametrize("method", [fit, mean_and_median_labels, assess_standardised_scores])
 def test_without_judgments_there_is_nothing_to_estimate(method):
     with pytest.raises(Inestimable) as refused:
         method([], [], [], n_items=3)
@@ -184,4 +184,4 @@ def test_arrays_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="lengths"):
         fit([0, 1], [0, 1], [0.5])
     with pytest.raises(ValueError, match="labels are numbered"):
-        assess_labels([0, 1], [0, 1], [0, 5], n_labels=5)
+        mean_and_median_labels([0, 1], [0, 1], [0, 5], n_labels=5)

@@ -27,19 +27,19 @@ def labels(counts):
 def test_by_hand():
     # Four classes and the labels 2, 0, 2: counts 5/4, 1/4, 9/4, 1/4 of 4, so shares 5/16, 1/16, 9/16, 1/16.
     hits = [AnsweredHit(who, [0], [label]) for who, label in enumerate((2.0, 0.0, 2.0))]
-    state = posteriors_after(dirichlet.dirichlet_law(4), 1, hits)
+    state = posteriors_after(dirichlet.make_dirichlet_law(4), 1, hits)
     assert state.tolist() == [[1.25], [0.25], [2.25], [0.25]]
     assert dirichlet.score(*state) == pytest.approx(9 / 16)
     assert dirichlet.variance(*state) == pytest.approx((5 * 11 + 2 * 1 * 15 + 9 * 7) / 256 / 5)
 
 
 def test_each_item_of_a_hit_gets_its_own_label():
-    state = posteriors_after(dirichlet.dirichlet_law(4), 3, [AnsweredHit(0, [2, 0], [3.0, 1.0])])
+    state = posteriors_after(dirichlet.make_dirichlet_law(4), 3, [AnsweredHit(0, [2, 0], [3.0, 1.0])])
     assert (state.T - 0.25).tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
 
 
 def test_it_begins_with_as_much_as_one_label_whatever_the_number_of_classes():
-    assert [sum(dirichlet.dirichlet_law(k).family.default_prior) for k in (2, 5, 30)] == pytest.approx([1, 1, 1])
+    assert [sum(dirichlet.make_dirichlet_law(k).family.default_prior) for k in (2, 5, 30)] == pytest.approx([1, 1, 1])
     assert dirichlet.score(*labels([10] + [0] * 29)) == pytest.approx((10 + 1 / 30) / 11)
 
 
@@ -129,7 +129,7 @@ def test_an_item_on_which_people_are_divided_does_not_lead_for_ever():
 
 def share_right(truth, skill, judgments, leads, *, rng):
     """The share of items whose likeliest class is the true one after so many labels; `leads` chooses who is asked."""
-    beliefs = initial_beliefs(dirichlet.dirichlet_law(CLASSES), len(truth))
+    beliefs = initial_beliefs(dirichlet.make_dirichlet_law(CLASSES), len(truth))
     for who in range(judgments):
         item = leads(beliefs.state, rng)
         right = rng.random() < skill[item]
@@ -195,7 +195,7 @@ def test_a_label_that_is_none_is_refused(subtests):
 
 
 def test_there_is_one_law_for_each_number_of_classes():
-    assert dirichlet.LAW.with_class_count(7) is dirichlet.dirichlet_law(7)
-    assert dirichlet.dirichlet_law(7).family.parameter_names[-1] == "class_7"
+    assert dirichlet.LAW.with_class_count(7) is dirichlet.make_dirichlet_law(7)
+    assert dirichlet.make_dirichlet_law(7).family.parameter_names[-1] == "class_7"
     with pytest.raises(ValueError, match="two classes"):
-        dirichlet.dirichlet_law(1)
+        dirichlet.make_dirichlet_law(1)

@@ -20,7 +20,7 @@ from app.inference.online import trueskill
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import AnsweredHit, Law, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.online.state_queries import run_law
+from app.inference.online.state_queries import run_law_steps
 from tests.inference.beliefs import StoredCampaign, initial_beliefs, law_state_json, posteriors_after
 from tests.laws import SCORE_LAWS
 from tests.toys.smiles import SMILES
@@ -188,7 +188,7 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
     assert stored.law_state() == law_state_json(beliefs.to_law_state())
     for item in range(ITEMS):
         if step := law.read_judgment_weights(item):
-            weights, values = run_law(step, stored.answer_query)
+            weights, values = run_law_steps(step, stored.answer_query)
             assert len(weights) == len(values) == sum(item in hit.items for hit in hits)
             assert all(0 <= number <= 1 for number in weights + values)
 
@@ -254,8 +254,8 @@ def test_arrays_of_posteriors_and_states_one_by_one_have_their_shapes(law):
     family, state = law.family, columns_of_priors(law, 4)
     low, high = family.interval(*state)
     assert family.score(*state).shape == family.variance(*state).shape == low.shape == high.shape == (4,)
-    assert family.stack_states([family.default_prior] * 4).tolist() == np.array(state).tolist()
-    assert family.stack_states([]).shape == (len(family.parameter_names), 0)
+    assert family.states_to_columns([family.default_prior] * 4).tolist() == np.array(state).tolist()
+    assert family.states_to_columns([]).shape == (len(family.parameter_names), 0)
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS.values(), ids=SCORE_LAWS)

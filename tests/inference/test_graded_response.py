@@ -17,9 +17,9 @@ from app.inference.systems import graded_marginal
 from app.inference.systems.graded_marginal import (
     Prior,
     log_marginal_and_gradient,
-    logistic_terms,
-    observed_information,
-    posterior_modes,
+    make_logistic_terms,
+    observed_information_matrix,
+    posterior_modes_and_curvatures,
     quadrature_nodes,
 )
 from app.inference.systems.graded_response import fit, item_information
@@ -46,7 +46,7 @@ def probability(outcome, theta, a, lower, upper):
 def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
     data = draw_judgments(30, 2, 2, 2, seed=1)
     prior, a, b = Prior(), np.exp(data.log_a), data.b
-    terms = logistic_terms(*data.columns)
+    terms = make_logistic_terms(*data.columns)
 
     def integrand(theta, system):
         density = math.exp(-(theta**2) / (2 * prior.tau**2)) / (prior.tau * math.sqrt(2 * math.pi))
@@ -56,7 +56,7 @@ def test_marginal_likelihood_is_the_integral_over_each_systems_performance():
     likelihood = sum(math.log(quad(integrand, -9, 9, args=(s,), epsabs=0, epsrel=1e-10)[0]) for s in (0, 1))
     log_prior = -0.5 * np.sum((data.log_a - prior.mu_a) ** 2) - 0.5 * np.sum(((b - prior.mu_b) / 2.0) ** 2)
     barrier = 0.01 * np.sum(np.log(b[:, 1] - b[:, 0]))
-    nodes = quadrature_nodes(*posterior_modes(terms, prior, data.log_a, b.T.ravel()), prior, 21)
+    nodes = quadrature_nodes(*posterior_modes_and_curvatures(terms, prior, data.log_a, b.T.ravel()), prior, 21)
     value = log_marginal_and_gradient(terms, prior, data.log_a, b.T.ravel(), nodes)[0]
     assert value == pytest.approx(likelihood + log_prior + barrier, abs=1e-7)
 
@@ -75,11 +75,13 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     # Nodes that follow the modes give the gradient of the integral, so there they must be enough to be exact.
     monkeypatch.setattr(graded_marginal, "_TERMS_AT_ONCE", 100)  # so that there are several blocks
     data = draw_judgments(300, 5, 4, 6, seed=2)
-    terms, prior = logistic_terms(*data.columns), Prior(barrier=0.3)
+    terms, prior = make_logistic_terms(*data.columns), Prior(barrier=0.3)
 
     def nodes_at(log_a, b):
         mode, curvature = (
-            posterior_modes(terms, prior, log_a, b) if adaptive else (np.zeros(5), np.full(5, prior.tau**-2))
+            posterior_modes_and_curvatures(terms, prior, log_a, b)
+            if adaptive
+            else (np.zeros(5), np.full(5, prior.tau**-2))
         )
         return quadrature_nodes(mode, curvature, prior, count)
 
@@ -93,33 +95,33 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     slopes = [(value_and_gradient(point + step)[0] - value_and_gradient(point - step)[0]) / 2e-5 for step in steps]
     bends = [(value_and_gradient(point + step)[1] - value_and_gradient(point - step)[1]) / 2e-5 for step in steps]
     np.testing.assert_allclose(value_and_gradient(point)[1], slopes, atol=1e-6)
-    curvature = observed_information(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
+    curvature = observed_information_matrix(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
     np.testing.assert_allclose(curvature, -np.array(bends), atol=1e-5)
 
 
 def test_mode_of_performance_is_found_where_newton_alone_would_jump_to_and_fro():
     # One judge of extreme sensitivity, who prefers the system on an easy segment and the baseline on a hard one.
-    terms = logistic_terms(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
+    terms = make_logistic_terms(np.zeros(2, int), np.zeros(2, int), np.arange(2), np.array([1, -1]))
     b = np.array([-3.0, 2.0, -3.0 + 1e-3, 2.0 + 1e-3])
-    theta, _ = posterior_modes(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
+    theta, _ = posterior_modes_and_curvatures(terms, Prior(), np.log([400.0]), b, start=np.array([-3.2]))
 
     def loss(x):
         return 0.25 * x[0] ** 2 + np.logaddexp(0, -400 * (x[0] - b[2])) + np.logaddexp(0, 400 * (x[0] - b[1]))
 
     assert theta[0] == pytest.approx(0.0, abs=1e-8)
-    far, _ = posterior_modes(terms, Prior(), np.log([400.0]), b, start=np.array([500.0]))
+    far, _ = posterior_modes_and_curvatures(terms, Prior(), np.log([400.0]), b, start=np.array([500.0]))
     assert far[0] == pytest.approx(0.0, abs=1e-8)
     assert loss(theta) <= loss(theta + 1e-4)
 
 
 def test_fit_is_where_a_general_optimiser_finds_the_maximum():
     data = draw_judgments(200, 4, 3, 3, seed=3)
-    terms, prior, found = logistic_terms(*data.columns), Prior(), fit(*data.columns)
+    terms, prior, found = make_logistic_terms(*data.columns), Prior(), fit(*data.columns)
 
     def loss(point):
         log_a, lower, upper = point[:3], point[3:6], point[3:6] + np.exp(point[6:])
         b = np.concatenate([lower, upper])
-        nodes = quadrature_nodes(*posterior_modes(terms, prior, log_a, b), prior, 21)
+        nodes = quadrature_nodes(*posterior_modes_and_curvatures(terms, prior, log_a, b), prior, 21)
         return -log_marginal_and_gradient(terms, prior, log_a, b, nodes)[0]
 
     oracle = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-4})
@@ -243,7 +245,7 @@ def test_comparisons_with_the_baseline_are_picked_and_turned_to_the_systems_side
 
 def test_equal_judgments_are_counted_together():
     columns = [np.tile(column, 3) for column in ([0, 1], [0, 0], [1, 0], [0, 1])]
-    terms = logistic_terms(*columns)
+    terms = make_logistic_terms(*columns)
     assert terms.count.tolist() == [3.0, 3.0, 3.0]
     assert terms.tie_count.tolist() == [3.0]
     rows = zip(terms.system.tolist(), terms.threshold.tolist(), terms.sign.tolist(), strict=True)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import PairOutcomeCounts
 from app.inference.preferences import hopkins_may, thurstone
-from app.inference.preferences.hopkins_may import hopkins_may_likelihood
+from app.inference.preferences.hopkins_may import hopkins_may_derivatives
 
 SPREAD = np.sqrt(2 * (0.5**2 + 1.0**2))
 
@@ -73,7 +73,7 @@ def test_slopes_are_those_of_the_value_however_far_out(difference, radius, wins,
     comparisons = PairOutcomeCounts(np.array([0]), np.array([1]), won, lost, tied, n_items=2)
 
     def likelihood_at(d):
-        return hopkins_may_likelihood(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
+        return hopkins_may_derivatives(comparisons, np.array([d]), 0.0, radius=radius, spread=1.3)
 
     here, step = likelihood_at(difference), 1e-4
     ahead, behind = likelihood_at(difference + step), likelihood_at(difference - step)

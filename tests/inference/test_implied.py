@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from app.inference.preferences import implied_pairs
-from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, pair_outcome, replay_implications
+from app.inference.preferences.implied_pairs import (
+    Implications,
+    ImpliedCounts,
+    implications_and_implied_outcomes,
+    pair_outcome,
+)
 
 ANSWERS = st.lists(
     st.tuples(st.integers(0, 11), st.integers(0, 11), st.sampled_from([1, 1, 0, -1])).filter(lambda it: it[0] != it[1]),
@@ -23,7 +28,11 @@ def order_of(*answers):
 
 
 def not_asked(order):
-    return {(item, other) for item in order.known_items() for other in order.implied_items_below(item).tolist()}
+    return {
+        (item, other)
+        for item in order.items_in_order_of_arrival()
+        for other in order.implied_items_below(item).tolist()
+    }
 
 
 def closed(edges):
@@ -137,17 +146,17 @@ def test_the_share_answered_otherwise_has_wilsons_interval(subtests):
     for otherwise, asked in ((0, 3), (1, 7), (20, 100), (5, 5)):
         with subtests.test(otherwise=otherwise, asked=asked):
             expected = binomtest(otherwise, asked).proportion_ci(method="wilson")
-            assert ImpliedCounts(asked, 0, asked, otherwise).wrong_share_interval() == pytest.approx(
+            assert ImpliedCounts(asked, 0, asked, otherwise).contradicted_share_with_interval() == pytest.approx(
                 (otherwise / asked, expected.low, expected.high), abs=1e-12
             )
 
 
 def test_where_nothing_was_asked_anyway_nobody_knows_how_often_it_was_wrong():
-    assert ImpliedCounts(answered=9, not_asked=4).wrong_share_interval() is None
+    assert ImpliedCounts(answered=9, not_asked=4).contradicted_share_with_interval() is None
 
 
 def test_each_annotators_answers_imply_for_them_alone():
-    orders, before = replay_implications([0, 1, 0, 0], [1, 2, 2, 2], [1, 1, -1, 1], [5, 5, 5, 6])
+    orders, before = implications_and_implied_outcomes([0, 1, 0, 0], [1, 2, 2, 2], [1, 1, -1, 1], [5, 5, 5, 6])
     assert before == [None, None, 1, None]
     assert (orders[5].tally, orders[6].tally) == (ImpliedCounts(3, 0, 1, 1, 1), ImpliedCounts(1))
     assert sum((order.tally for order in orders.values()), ImpliedCounts()) == ImpliedCounts(4, 0, 1, 1, 1)

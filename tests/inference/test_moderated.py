@@ -207,7 +207,7 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         found = moderate_means(Tally.empty(300).add_judgments(*ask_annotators(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
-            told.append(found.compare_intervals(low, high)[0])
+            told.append(found.expected_coverage_and_width_ratio(low, high)[0])
             seen.append(((low <= truth) & (truth <= high)).mean())
     assert np.reshape(told, (6, 3)).mean(axis=0) == pytest.approx(np.reshape(seen, (6, 3)).mean(axis=0), abs=0.03)
 
@@ -226,7 +226,7 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         low, high = LAW.family.interval(*posteriors_after(LAW, 150, answers))
         found = moderate_means(Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
         meant = truth + strict.mean()
-        off.append(found.compare_intervals(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
+        off.append(found.expected_coverage_and_width_ratio(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
     assert least < np.mean(off) < most
 
 
@@ -238,11 +238,11 @@ def test_other_intervals_are_compared_by_the_chance_that_they_hold_the_truth_and
     low, high = np.array([0.5, 0.3, 0.0]), np.array([0.52, 0.32, 0.0])
     centre = np.array([0.4 + kept * 0.1, 0.4 - kept * 0.1])
     around = stats.t(found.freedom[:2], centre, np.sqrt(kept * e2))
-    share, times = found.compare_intervals(low, high)
+    share, times = found.expected_coverage_and_width_ratio(low, high)
     assert share == pytest.approx(np.mean(around.cdf(high[:2]) - around.cdf(low[:2])))
     own_low, own_high = found.interval()
     assert times == pytest.approx(0.02 / (own_high - own_low)[0])
-    assert np.isnan(means_of([[0.5]]).compare_intervals(np.zeros(1), np.ones(1))).all()
+    assert np.isnan(means_of([[0.5]]).expected_coverage_and_width_ratio(np.zeros(1), np.ones(1))).all()
 
 
 @given(ITEMS)
@@ -250,5 +250,5 @@ def test_an_interval_over_the_whole_scale_holds_the_truth_and_an_empty_one_does_
     found = means_of(judgments)
     all_of_it, nothing = np.ones(len(judgments)), np.zeros(len(judgments))
     if np.isfinite(found.standard_error).all():
-        assert found.compare_intervals(nothing, all_of_it)[0] == pytest.approx(1.0)
-        assert found.compare_intervals(nothing, nothing)[0] == pytest.approx(0.0)
+        assert found.expected_coverage_and_width_ratio(nothing, all_of_it)[0] == pytest.approx(1.0)
+        assert found.expected_coverage_and_width_ratio(nothing, nothing)[0] == pytest.approx(0.0)

@@ -8,7 +8,7 @@ import pytest
 
 from app.analysis.api.analysis import NOTE_CODES
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.ground.notes import Note, make_mention, mention_placeholders, name_mentions
+from app.inference.ground.notes import Note, make_mention, mention_placeholders, notes_with_names
 
 APP = Path(__file__).resolve().parents[2] / "app"
 NAMES = {"item": "abcdefghijkl", "annotator": "xy"}
@@ -49,7 +49,7 @@ def test_groups_are_mentioned_one_after_another():
 
 
 def test_a_note_without_mentions_is_its_sentence_whatever_is_in_it():
-    assert name_mentions([Note("plain", "items {0}, 1"), Note("one", "{0}", make_mention("item", [0]))], NAMES) == (
+    assert notes_with_names([Note("plain", "items {0}, 1"), Note("one", "{0}", make_mention("item", [0]))], NAMES) == (
         "items {0}, 1",
         "Item “a”",
     )

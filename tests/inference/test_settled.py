@@ -11,13 +11,13 @@ from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
-    believed_true_means,
+    beliefs_with_and_without_prior,
     chance_all_on_believed_side,
     chance_best_are_highest,
     chance_order_is_right,
     expected_split_half_correlation,
-    item_chances_of_best,
-    item_chances_of_side,
+    item_chances_of_believed_side,
+    item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.selection.registry import SELECTION_RULES
@@ -90,21 +90,21 @@ def test_the_best_of_all_items_are_settled_whatever_is_known():
 
 def test_nothing_is_believed_as_long_as_nobody_disagreed_or_items_do_not_differ():
     alike = Tally.empty(4).add_judgments([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
-    assert believed_true_means(moderate_means(alike)) == ()
+    assert beliefs_with_and_without_prior(moderate_means(alike)) == ()
     noise = Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
-    assert believed_true_means(moderate_means(noise)) == ()
+    assert beliefs_with_and_without_prior(moderate_means(noise)) == ()
 
 
 def test_an_item_without_a_judgment_lies_where_the_others_lie():
     some = Tally.empty(4).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
-    for found in believed_true_means(moderate_means(some)):
+    for found in beliefs_with_and_without_prior(moderate_means(some)):
         assert found.centre[3] == pytest.approx(found.centre[:3].mean(), abs=0.03)
         assert found.error[3] > 3 * found.error[:3].max()
 
 
 def test_without_the_prior_means_stay_where_they_are():
     known = moderate_means(Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9]))
-    drawn, plain = believed_true_means(known)
+    drawn, plain = beliefs_with_and_without_prior(known)
     assert plain.centre.tolist() == known.mean.tolist()
     assert np.all(np.abs(drawn.centre - drawn.centre.mean()) < np.abs(plain.centre - plain.centre.mean()) + 1e-3)
     assert np.all(drawn.error < plain.error)
@@ -133,7 +133,7 @@ def stopped(seed):
     tally = Tally.empty(12)
     for hit in mine.generate_hits(people):
         tally = tally.add_judgments(hit.items, [hit.annotator] * 4, hit.values)
-        known = believed_true_means(moderate_means(tally))
+        known = beliefs_with_and_without_prior(moderate_means(tally))
         if known and all(chance_best_are_highest(one, mine.score, 3, 0.05) >= 0.95 for one in known):
             order = np.argsort(-mine.score)
             return people.true_values[order[3:]].max() <= people.true_values[order[:3]].min() + 0.05
@@ -150,10 +150,12 @@ def test_who_stops_when_it_is_likely_enough_is_right_as_often():
 def test_of_each_item_by_hand():
     # Of two items the one is above the other, for both with the same probability, Phi(1).
     two = beliefs([0.6, 0.5], 0.1 / np.sqrt(2))
-    assert item_chances_of_best(two, two.centre, 1, 0.0) == pytest.approx([0.8413, 0.8413], abs=2e-4)
-    assert item_chances_of_side(two, 0.55, 0.0) == pytest.approx([0.7602, 0.7602], abs=1e-4)
+    assert item_chances_of_right_side_of_best(two, two.centre, 1, 0.0) == pytest.approx([0.8413, 0.8413], abs=2e-4)
+    assert item_chances_of_believed_side(two, 0.55, 0.0) == pytest.approx([0.7602, 0.7602], abs=1e-4)
     # .1 and .05 from the line with an error of .05, and .05 that does not matter: Phi(3) and Phi(2).
-    assert item_chances_of_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx([0.99865, 0.97725], abs=1e-5)
+    assert item_chances_of_believed_side(beliefs([0.6, 0.45], 0.05), 0.5, 0.05) == pytest.approx(
+        [0.99865, 0.97725], abs=1e-5
+    )
 
 
 def test_of_each_item_as_draws_of_all_true_means_say(subtests):
@@ -168,7 +170,7 @@ def test_of_each_item_as_draws_of_all_true_means_say(subtests):
                 above, below = np.ones((2, 40_000, 20), bool)
                 above[:, mine] = drawn[:, mine] >= drawn[:, others].max(axis=1)[:, None] - within
                 below[:, others] = drawn[:, others] <= drawn[:, mine].min(axis=1)[:, None] + within
-                found = item_chances_of_best(known, known.centre, best, within)
+                found = item_chances_of_right_side_of_best(known, known.centre, best, within)
                 assert found == pytest.approx((above & below).mean(axis=0), abs=0.012)
                 # Being among the best is no less likely: others may be above, as long as they are few.
                 fewest = np.sort(drawn, axis=1)[:, [-best - 1, -best]]
@@ -182,9 +184,9 @@ def test_that_all_items_are_settled_is_less_likely_than_that_each_is():
     known = beliefs([0.1, 0.2, 0.5, 0.6, 0.9], 0.1, 5)
     assert (
         chance_best_are_highest(known, known.centre, 2, 0.05)
-        <= item_chances_of_best(known, known.centre, 2, 0.05).min()
+        <= item_chances_of_right_side_of_best(known, known.centre, 2, 0.05).min()
     )
     assert chance_all_on_believed_side(known, 0.4, 0.05) == pytest.approx(
-        np.prod(item_chances_of_side(known, 0.4, 0.05))
+        np.prod(item_chances_of_believed_side(known, 0.4, 0.05))
     )
-    assert item_chances_of_best(known, known.centre, 5, 0.0).tolist() == [1.0] * 5
+    assert item_chances_of_right_side_of_best(known, known.centre, 5, 0.0).tolist() == [1.0] * 5

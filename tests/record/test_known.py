@@ -11,7 +11,7 @@ from app.inference.online.law import (
     LawState,
 )
 from app.inference.online.state_queries import (
-    run_law,
+    run_law_steps,
 )
 from app.record import bulk_update, law_storage
 from app.record.campaign_law import response_as_law_hit
@@ -128,7 +128,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
         asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
-            assert await known.run(asking) == run_law(again, stored.answer_query)
+            assert await known.run(asking) == run_law_steps(again, stored.answer_query)
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)

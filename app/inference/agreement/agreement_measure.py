@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.bootstrap import BootstrapInterval, WeightedStatistic, bootstrap_interval, evaluate_statistic
+from app.inference.ground.bootstrap import (
+    BootstrapInterval,
+    WeightedStatistic,
+    bootstrap_interval,
+    evaluate_without_resampling,
+)
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgments import Judgments
@@ -48,10 +53,10 @@ class Agreement:
     notes: tuple[Note, ...] = ()
 
 
-def measure_agreement(
+def agreement_with_bootstrap_interval(
     statistic: WeightedStatistic,
     judgments: Judgments,
-    sentence: str,
+    meaning_sentence: str,
     *,
     draws: int,
     level: float,
@@ -69,7 +74,7 @@ def measure_agreement(
     `n_pairs` counts the judgments that were compared; default: all pairs of one item. With `recentre_draws` the draws
     are shifted to the value, see `bootstrap_interval`, `recentred_on`.
     """
-    value = evaluate_statistic(statistic, judgments.n_items)
+    value = evaluate_without_resampling(statistic, judgments.n_items)
     if not np.isfinite(value):
         raise Inestimable(undefined_message, code=code)
     interval = bootstrap_interval(
@@ -88,12 +93,12 @@ def measure_agreement(
         n_items=int((judgments.per_item >= 2).sum()),
         n_annotators=judgments.n_annotators,
         n_pairs=judgments.n_pairs if n_pairs is None else n_pairs,
-        sentence=sentence,
-        notes=judgments.notes + notes + interval_notes(interval, draws),
+        sentence=meaning_sentence,
+        notes=judgments.notes + notes + bootstrap_interval_notes(interval, draws),
     )
 
 
-def interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
+def bootstrap_interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
     """Return notes on an interval from this many draws."""
     if interval.refusal:
         return (Note("no_interval", interval.refusal),)

@@ -8,11 +8,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from app.errors import pluralize
-from app.inference.agreement.agreement_measure import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.observations.judgments import Judgments, pairs_within_items
+from app.inference.observations.judgments import Judgments, judgment_pairs_within_items
 
 MIN_SHARED_ITEMS = 5
 """Fewest shared items of a pair of annotators: with fewer, a figure says next to nothing about them."""
@@ -64,11 +64,11 @@ class AnnotatorPairValues:
         return divide_or_nan(weighted.sum(axis=1), (shared_items * defined).sum(axis=1))
 
 
-def find_shared_judgments(judgments: Judgments, least_shared: int) -> SharedJudgments:
+def group_judgments_by_annotator_pair(judgments: Judgments, least_shared: int) -> SharedJudgments:
     """Return the pairs of annotators who can be compared. Raises `Inestimable` (`too_few_shared_items`) if there are
     none.
     """
-    first, second = pairs_within_items(judgments)
+    first, second = judgment_pairs_within_items(judgments)
     key = judgments.annotators[first] * judgments.n_annotators + judgments.annotators[second]
     order = np.argsort(key, kind="stable")
     sizes = np.unique(key, return_counts=True)[1]
@@ -121,7 +121,7 @@ def mean_over_annotator_pairs(
             f"{pluralize(missing, 'pair')} of annotators have no value, because {undefined_reason}, and do not count."
         )
         notes += (Note("pairs_without_value", sentence),)
-    return measure_agreement(
+    return agreement_with_bootstrap_interval(
         lambda weights: values_per_pair(weights).weighted_mean(),
         judgments,
         sentence,

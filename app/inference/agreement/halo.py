@@ -18,12 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.agreement_measure import interval_notes
+from app.inference.agreement.agreement_measure import bootstrap_interval_notes
 from app.inference.ground import weighted_correlation
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
-from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic, bootstrap_interval, evaluate_statistic
+from app.inference.ground.bootstrap import (
+    BOOTSTRAP_DRAWS,
+    WeightedStatistic,
+    bootstrap_interval,
+    evaluate_without_resampling,
+)
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
 
 STRONG_HALO = 0.5
 """Smallest value of (1) that deserves a warning: at least a quarter of the variance of deviations is shared."""
@@ -83,7 +88,7 @@ def correlate_item_means(
         ValueError: The arrays are not as above.
 
     """
-    items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
+    items, first_scores, second_scores = _to_item_and_score_columns(items, first_scores, second_scores)
     judgments = np.bincount(items)
     is_judged = judgments > 0
     x, y = (
@@ -95,7 +100,7 @@ def correlate_item_means(
     def correlation(weights: Array) -> Array:
         return weighted_correlation.weighted_pearson(x, y, weights, all_items)[:, 0]
 
-    return _estimate_correlation(correlation, len(x), len(items), draws=draws, level=level, rng=rng)
+    return _make_halo_estimate(correlation, len(x), len(items), draws=draws, level=level, rng=rng)
 
 
 def measure_halo(
@@ -112,7 +117,7 @@ def measure_halo(
     Judgments with the same number in `items` must differ in nothing but their annotator. Otherwise as
     `correlate_item_means`.
     """
-    items, first_scores, second_scores = _validate_score_columns(items, first_scores, second_scores)
+    items, first_scores, second_scores = _to_item_and_score_columns(items, first_scores, second_scores)
     is_shared = np.bincount(items)[items] > 1
     _, item = np.unique(items[is_shared], return_inverse=True)
     n = int(item.max(initial=-1)) + 1
@@ -122,13 +127,13 @@ def measure_halo(
     def correlation(weights: Array) -> Array:
         return np.clip(divide_or_nan(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
 
-    return _estimate_correlation(correlation, n, len(item), draws=draws, level=level, rng=rng)
+    return _make_halo_estimate(correlation, n, len(item), draws=draws, level=level, rng=rng)
 
 
-def _validate_score_columns(
+def _to_item_and_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
-    items, _ = validate_numbers("items", items)
+    items, _ = to_numbers_and_count("items", items)
     first_scores, second_scores = to_finite_vector("one", first_scores), to_finite_vector("other", second_scores)
     check_equal_length(items=items, one=first_scores, other=second_scores)
     return items, first_scores, second_scores
@@ -143,7 +148,7 @@ def _deviations_from_item_means(item: Integers, scores: Array, item_count: int) 
     return np.where(varies[item], deviations, 0.0)
 
 
-def _estimate_correlation(
+def _make_halo_estimate(
     correlation: WeightedStatistic,
     item_count: int,
     judgment_count: int,
@@ -152,11 +157,13 @@ def _estimate_correlation(
     level: float,
     rng: np.random.Generator,
 ) -> HaloEstimate:
-    value = evaluate_statistic(correlation, item_count) if item_count else np.nan
+    value = evaluate_without_resampling(correlation, item_count) if item_count else np.nan
     if not np.isfinite(value):
         return HaloEstimate(np.nan, np.nan, np.nan, item_count, judgment_count)
     interval = bootstrap_interval(correlation, item_count, draws=draws, level=level, rng=rng)
-    return HaloEstimate(value, interval.low, interval.high, item_count, judgment_count, interval_notes(interval, draws))
+    return HaloEstimate(
+        value, interval.low, interval.high, item_count, judgment_count, bootstrap_interval_notes(interval, draws)
+    )
 
 
 # The same as answers come in

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.agreement_measure import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
@@ -89,7 +89,13 @@ def two_way_icc(
             code="annotators_not_shared",
         )
     return _estimate_icc(
-        _two_way_variances(judgments), judgments, TWO_WAY_MEANING, judgments_per_mean, draws=draws, level=level, rng=rng
+        _two_way_variance_function(judgments),
+        judgments,
+        TWO_WAY_MEANING,
+        judgments_per_mean,
+        draws=draws,
+        level=level,
+        rng=rng,
     )
 
 
@@ -118,13 +124,13 @@ def _estimate_icc(
         else f" It is the figure for a mean of {judgments_per_mean:g} judgments, not for one."
     )
     sentence = f"{meaning} {ICC_CAVEAT}{mean_sentence}"
-    return measure_agreement(
+    return agreement_with_bootstrap_interval(
         share, judgments, sentence, draws=draws, level=level, rng=rng, undefined_message=NO_VARIATION_MESSAGE
     )
 
 
 def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
-    columns = _item_sums(judgments)
+    columns = _item_sum_columns(judgments)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
@@ -137,11 +143,11 @@ def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
     return variances
 
 
-def _two_way_variances(judgments: Judgments) -> VarianceComponents:
+def _two_way_variance_function(judgments: Judgments) -> VarianceComponents:
     """Henderson's method 1: the sums of squares T set equal to their expectations, and solved."""
-    columns, shape = _item_sums(judgments), (judgments.n_items, judgments.n_annotators)
+    columns, shape = _item_sum_columns(judgments), (judgments.n_items, judgments.n_annotators)
     judgment_matrix = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
-    score_matrix = csr_array((_subtract_overall_mean(judgments), (judgments.items, judgments.annotators)), shape=shape)
+    score_matrix = csr_array((_centred_scores(judgments), (judgments.items, judgments.annotators)), shape=shape)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
@@ -160,14 +166,14 @@ def _two_way_variances(judgments: Judgments) -> VarianceComponents:
     return variances
 
 
-def _item_sums(judgments: Judgments) -> Array:
+def _item_sum_columns(judgments: Judgments) -> Array:
     """Return per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
-    y, m = _subtract_overall_mean(judgments), judgments.per_item
+    y, m = _centred_scores(judgments), judgments.per_item
     sums = judgments.sum_by_item(y)
     return np.column_stack([m, sums, judgments.sum_by_item(y * y), sums * sums / m, m * m])
 
 
-def _subtract_overall_mean(judgments: Judgments) -> Array:
+def _centred_scores(judgments: Judgments) -> Array:
     """Return scores minus their mean, so that subtracting sums of squares loses little precision."""
     centred: Array = judgments.values - judgments.values.mean()
     return centred

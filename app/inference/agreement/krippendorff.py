@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.agreement_measure import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
-from app.inference.observations.judgments import Judgments, pairs_within_items, shared_judgments
+from app.inference.observations.judgments import Judgments, judgment_pairs_within_items, shared_judgments
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
 
@@ -55,12 +55,14 @@ def fit(
     if metric == "ratio" and judgments.values.min() < 0.0:
         raise ValueError("a ratio scale starts at 0: every value must be at least 0")
     statistic = {
-        "nominal": _nominal_alpha_statistic,
-        "ordinal": _ordinal_alpha_statistic,
-        "interval": _interval_alpha_statistic,
-        "ratio": _ratio_alpha_statistic,
+        "nominal": _nominal_metric_alpha_function,
+        "ordinal": _ordinal_metric_alpha_function,
+        "interval": _interval_metric_alpha_function,
+        "ratio": _ratio_metric_alpha_function,
     }[metric](judgments)
-    return measure_agreement(statistic, judgments, _alpha_meaning(metric), draws=draws, level=level, rng=rng)
+    return agreement_with_bootstrap_interval(
+        statistic, judgments, _alpha_meaning(metric), draws=draws, level=level, rng=rng
+    )
 
 
 def _alpha_meaning(metric: MeasurementLevel) -> str:
@@ -72,7 +74,7 @@ def _alpha_meaning(metric: MeasurementLevel) -> str:
     )
 
 
-def _interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+def _interval_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     x = judgments.values - judgments.values.mean()  # so that little is lost when squares are subtracted
     sums = judgments.sum_by_item(x)
     squares_within_items = judgments.sum_by_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
@@ -88,7 +90,7 @@ def _interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+def _nominal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     counts, _ = _count_item_values(judgments)
     m = judgments.per_item
     observed = (m * m - (counts * counts).sum(axis=1)) / (m - 1.0)
@@ -100,7 +102,7 @@ def _nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+def _ordinal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     """Alpha of intervals on ranks: the distance of two labels is that of their mean ranks."""
     counts, _ = _count_item_values(judgments)
     m = judgments.per_item.astype(np.float64)
@@ -117,9 +119,9 @@ def _ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+def _ratio_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     counts, values = _count_item_values(judgments)
-    first, second = pairs_within_items(judgments)
+    first, second = judgment_pairs_within_items(judgments)
     distances = _ratio_distance(judgments.values[first], judgments.values[second])
     m = judgments.per_item
     observed = 2.0 / (m - 1.0) * np.bincount(judgments.items[first], weights=distances, minlength=len(m))

@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from app.inference.agreement.agreement_measure import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
     SharedJudgments,
-    find_shared_judgments,
+    group_judgments_by_annotator_pair,
     mean_over_annotator_pairs,
 )
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.validation import validate_numbers
+from app.inference.ground.validation import to_numbers_and_count
 from app.inference.observations.judgments import Judgments, shared_judgments
 
 PAIRWISE_MEANING = (
@@ -59,7 +59,7 @@ def pairwise_agreement(
     ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`).
     """
     judgments = shared_judgments(
-        items, annotators, validate_numbers("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+        items, annotators, to_numbers_and_count("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
     )
     agreeing = _count_agreeing_pairs(judgments, _count_labels_by_item(judgments))
     pairs = judgments.per_item * (judgments.per_item - 1) / 2.0
@@ -67,7 +67,7 @@ def pairwise_agreement(
     def share(weights: Array) -> Array:
         return divide_or_nan(weights @ agreeing, weights @ pairs)
 
-    return measure_agreement(share, judgments, PAIRWISE_MEANING, draws=draws, level=level, rng=rng)
+    return agreement_with_bootstrap_interval(share, judgments, PAIRWISE_MEANING, draws=draws, level=level, rng=rng)
 
 
 def cohens_kappa(
@@ -90,10 +90,10 @@ def cohens_kappa(
     (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
     """
     judgments = shared_judgments(
-        items, annotators, validate_numbers("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+        items, annotators, to_numbers_and_count("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
     )
-    shared = find_shared_judgments(judgments, least_shared)
-    firsts, seconds, pair = _count_pair_labels(judgments, shared)
+    shared = group_judgments_by_annotator_pair(judgments, least_shared)
+    firsts, seconds, pair = _label_count_matrices_by_pair(judgments, shared)
     shared_items = shared.sum_by_item_and_pair()
     agreeing = shared.sum_by_item_and_pair(judgments.values[shared.first] == judgments.values[shared.second])
 
@@ -133,12 +133,12 @@ def fleiss_kappa(
     or more judgments, the shares of the labels are means over items with any. Arrays and errors as for
     `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
-    labels, _ = validate_numbers("labels", labels)
+    labels, _ = to_numbers_and_count("labels", labels)
     judgments = shared_judgments(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
-    statistic = _chance_corrected_statistic(judgments, lambda shares: (shares * shares).sum(axis=1))
-    return measure_agreement(statistic, judgments, FLEISS_MEANING, draws=draws, level=level, rng=rng)
+    statistic = _chance_corrected_agreement_function(judgments, lambda shares: (shares * shares).sum(axis=1))
+    return agreement_with_bootstrap_interval(statistic, judgments, FLEISS_MEANING, draws=draws, level=level, rng=rng)
 
 
 def gwets_ac1(
@@ -160,17 +160,21 @@ def gwets_ac1(
     label given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise_agreement`; also
     `Inestimable` (`one_label`) if K is 1.
     """
-    labels, choices = validate_numbers("labels", labels, n_labels)
+    labels, choices = to_numbers_and_count("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
     judgments = shared_judgments(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
-    statistic = _chance_corrected_statistic(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))
-    return measure_agreement(statistic, judgments, AC1_MEANING, draws=draws, level=level, rng=rng)
+    statistic = _chance_corrected_agreement_function(
+        judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1)
+    )
+    return agreement_with_bootstrap_interval(statistic, judgments, AC1_MEANING, draws=draws, level=level, rng=rng)
 
 
-def _count_pair_labels(judgments: Judgments, shared: SharedJudgments) -> tuple[csr_array, csr_array, csr_array]:
+def _label_count_matrices_by_pair(
+    judgments: Judgments, shared: SharedJudgments
+) -> tuple[csr_array, csr_array, csr_array]:
     """Return how often the first, and the second, of each pair of annotators gave each label to each item, sparse (I,
     U).
 
@@ -197,7 +201,9 @@ def _count_agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
     return agreeing
 
 
-def _chance_corrected_statistic(judgments: Judgments, chance_agreement: Callable[[Array], Array]) -> WeightedStatistic:
+def _chance_corrected_agreement_function(
+    judgments: Judgments, chance_agreement: Callable[[Array], Array]
+) -> WeightedStatistic:
     """Statistic (A - C) / (1 - C), A the mean agreement of items and C from the mean shares of labels, (D, K) ->
     (D,).
     """

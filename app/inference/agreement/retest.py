@@ -8,8 +8,8 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
-from app.inference.observations.comparisons import BooleanArray, validate_comparisons
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
+from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def retest_scores(
         Inestimable: No annotator scored anything twice ("no_repeats").
 
     """
-    items, _ = validate_numbers("items", items)
-    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
+    items, _ = to_numbers_and_count("items", items)
+    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
-    before, repeats_at = _find_repeats(items, annotators)
+    before, repeats_at = _positions_before_and_at_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, shift, error, correlation = _score_retest_statistics(old, new, repeat_annotators, n_annotators, margin)
     pooled = _score_retest_statistics(old, new, np.zeros_like(repeat_annotators), 1, margin)
@@ -107,7 +107,7 @@ def retest_scores(
         pooled_error=pooled_error,
         pooled_correlation=pooled_correlation,
         estimable=repeats > 0,
-        notes=_unrepeated_notes(repeats, annotators),
+        notes=_annotators_without_repeats_notes(repeats, annotators),
     )
 
 
@@ -118,11 +118,11 @@ def retest_labels(
 
     The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `retest_scores`.
     """
-    items, _ = validate_numbers("items", items)
-    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
-    values, _ = validate_numbers("labels", labels)
+    items, _ = to_numbers_and_count("items", items)
+    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
+    values, _ = to_numbers_and_count("labels", labels)
     check_equal_length(items=items, annotators=annotators, labels=values)
-    before, repeats_at = _find_repeats(items, annotators)
+    before, repeats_at = _positions_before_and_at_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, kappa = _label_retest_statistics(old, new, repeat_annotators, n_annotators)
     pooled_same, pooled_kappa = _label_retest_statistics(old, new, np.zeros_like(repeat_annotators), 1)
@@ -134,7 +134,7 @@ def retest_labels(
         pooled_same=float(pooled_same[0]),
         pooled_kappa=float(pooled_kappa[0]),
         estimable=repeats > 0,
-        notes=(*_unrepeated_notes(repeats, annotators), *_undefined_kappa_notes(kappa, repeats)),
+        notes=(*_annotators_without_repeats_notes(repeats, annotators), *_undefined_kappa_notes(kappa, repeats)),
     )
 
 
@@ -151,12 +151,12 @@ def retest_pairs(
     The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
     Errors as `retest_scores`.
     """
-    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes)
+    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
     return retest_labels(pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators)
 
 
-def _find_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
+def _positions_before_and_at_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
     """Return the positions of all repeated judgments, and of the previous judgment of each."""
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)
@@ -208,7 +208,7 @@ class _AnnotatorMeans:
         return np.where(keys[positions] == wanted_keys, times[positions], 0) / self.divisor[self.who]
 
 
-def _unrepeated_notes(repeats: Integers, annotators: Integers) -> tuple[Note, ...]:
+def _annotators_without_repeats_notes(repeats: Integers, annotators: Integers) -> tuple[Note, ...]:
     annotator_numbers = np.unique(annotators)
     without_repeats = int((repeats[annotator_numbers] == 0).sum())
     sentence = f"{without_repeats} of {annotator_numbers.size} annotators judged nothing twice, so they have no figure."

@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.agreement_measure import Agreement, measure_agreement
+from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
-    find_shared_judgments,
+    group_judgments_by_annotator_pair,
     mean_over_annotator_pairs,
 )
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
@@ -67,7 +67,7 @@ def mean_annotator_correlation(
     if least_shared < 2:
         raise ValueError(f"a correlation needs at least 2 shared items, not {least_shared}")
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
-    shared = find_shared_judgments(judgments, least_shared)
+    shared = group_judgments_by_annotator_pair(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
     first, second = (MeanRanks.from_values(values, shared.pair) for values in (x, y))
     shared_items = shared.sum_by_item_and_pair()
@@ -94,7 +94,7 @@ def mean_annotator_correlation(
         rng=rng,
         cells_per_draw=NUMBERS_PER_ENTRY_AND_DRAW * len(x),
     )
-    loss = few_items_loss(agreement.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
+    loss = spearman_deficit_from_few_items(agreement.value, np.bincount(shared.pair)) if kind == "spearman" else 0.0
     if loss < MIN_REPORTED_LOSS:
         return agreement
     sentence = (
@@ -104,7 +104,7 @@ def mean_annotator_correlation(
     return replace(agreement, notes=(*agreement.notes, Note("few_items_a_pair", sentence)))
 
 
-def few_items_loss(spearman_value: float, shared_item_counts: npt.ArrayLike) -> float:
+def spearman_deficit_from_few_items(spearman_value: float, shared_item_counts: npt.ArrayLike) -> float:
     """Expected deficit of Spearman's correlation because pairs of annotators share few items.
 
     The mean of Spearman's correlation of n items is ((n - 2) rho + 3 tau) / (n + 1) (Moran 1948); tau is that of normal
@@ -157,7 +157,7 @@ def split_half_reliability(
     sentence = SPLIT_HALF_MEANING.format(how=FULL_LENGTH_TEXT if spearman_brown else HALF_LENGTH_TEXT)
     undefined = "In one half of the judgments, all items have the same mean, so they have no order."
     # Items drawn twice tie, which costs a correlation near 1 more than its interval is wide.
-    return measure_agreement(
+    return agreement_with_bootstrap_interval(
         half_correlation,
         judgments,
         sentence,

@@ -71,7 +71,7 @@ def correlate_with_intervals(
         "ndcg": correlations.ndcg,
     }
     estimates, notes = {}, list(correlations.notes)
-    for name, statistic in _weighted_statistics(x, y).items():
+    for name, statistic in _weighted_correlation_functions(x, y).items():
         estimates[name] = IntervalEstimate(values[name], np.nan, np.nan)
         if np.isfinite(values[name]):
             interval = bootstrap_interval(statistic, correlations.n, draws=draws, level=level, rng=rng)
@@ -93,7 +93,7 @@ def correlate_with_intervals(
 STATISTIC_NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "ndcg": "nDCG"}
 
 
-def _weighted_statistics(x: Array, y: Array) -> dict[str, WeightedStatistic]:
+def _weighted_correlation_functions(x: Array, y: Array) -> dict[str, WeightedStatistic]:
     block = np.zeros(len(x), dtype=np.intp)
     by_x, by_y = MeanRanks.from_values(x, block), MeanRanks.from_values(y, block)
     gain = x - x.min()

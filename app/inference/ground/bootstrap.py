@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array, validate_interval_level
+from app.inference.ground.arrays import Array, checked_interval_level
 
 BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
@@ -35,11 +35,11 @@ class BootstrapInterval:
     refusal: str = ""
 
 
-def _no_interval(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
+def _make_absent_interval(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
     return BootstrapInterval(np.nan, np.nan, usable_draws, reason and f"There is no interval: {reason}")
 
 
-def evaluate_statistic(statistic: WeightedStatistic, n_items: int) -> float:
+def evaluate_without_resampling(statistic: WeightedStatistic, n_items: int) -> float:
     """Return the statistic of the items themselves, without resampling."""
     return float(statistic(np.ones((1, n_items)))[0])
 
@@ -72,22 +72,24 @@ def bootstrap_interval(
         ValueError: The level is outside (0, 1), or there are fewer than 0 draws.
 
     """
-    validate_interval_level(level)
+    checked_interval_level(level)
     if draws < 0:
         raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if draws == 0:
-        return _no_interval()
+        return _make_absent_interval()
     if n_items < MIN_BOOTSTRAP_ITEMS:
         few = "there is only 1 item" if n_items == 1 else f"{n_items} items are too few"
-        return _no_interval(f"it comes from resampling items, and {few}.")
+        return _make_absent_interval(f"it comes from resampling items, and {few}.")
     block = max(1, _CELLS_PER_BLOCK // max(n_items, cells_per_draw))
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
     values = np.concatenate([statistic(draw_resample_counts(n_items, size, rng)) for size in sizes])
     values = values[np.isfinite(values)]
     if not len(values):
-        return _no_interval("the value is defined for no draw of the items.")
+        return _make_absent_interval("the value is defined for no draw of the items.")
     if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
-        return _no_interval("every draw of the items has the same value, so its error is unknown.", len(values))
+        return _make_absent_interval(
+            "every draw of the items has the same value, so its error is unknown.", len(values)
+        )
     if recentred_on is not None:
         values += recentred_on - values.mean()
     low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])

@@ -81,9 +81,9 @@ def fill_template(template: str, mention_texts: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def make_mention(noun: str, numbers: npt.ArrayLike) -> Mention:
+def make_mention(noun: str, numbers_or_mask: npt.ArrayLike) -> Mention:
     """Return a mention of things by number, whole numbers (n,) or a mask (N,)."""
-    array = np.asarray(numbers)
+    array = np.asarray(numbers_or_mask)
     return Mention(noun, (np.flatnonzero(array) if array.dtype == np.bool_ else array).tolist())
 
 
@@ -92,6 +92,6 @@ def mention_placeholders(count: int, *, first: int = 0) -> str:
     return "; ".join(f"{{{place}}}" for place in range(first, first + count))
 
 
-def name_mentions(notes: Iterable[Note], names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
+def notes_with_names(notes: Iterable[Note], names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
     """Return the notes with names in their mentions."""
     return tuple(note.with_names(names) for note in notes)

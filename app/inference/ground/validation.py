@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def to_numbers_and_count(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
     Args:
@@ -20,7 +20,7 @@ def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None)
         ValueError: Another shape, a value that is no whole number, or a number outside the range.
 
     """
-    numbers = _as_whole_numbers(name, values)
+    numbers = _to_whole_number_vector(name, values)
     if count is None:
         count = int(numbers.max()) + 1 if len(numbers) else 0
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
@@ -28,11 +28,11 @@ def validate_numbers(name: str, values: npt.ArrayLike, count: int | None = None)
     return numbers, count
 
 
-def validate_outcomes(values: npt.ArrayLike) -> Integers:
+def to_outcome_vector(values: npt.ArrayLike) -> Integers:
     """Return outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second. ValueError for any other
     number.
     """
-    outcomes = _as_whole_numbers("outcomes", values)
+    outcomes = _to_whole_number_vector("outcomes", values)
     if len(outcomes) and (outcomes.min() < -1 or outcomes.max() > 1):
         raise ValueError(f"outcomes are -1, 0 or 1, but {outcomes.min()} to {outcomes.max()} occur")
     return outcomes
@@ -60,7 +60,7 @@ def sum_by_number(numbers: Integers, values: Array, count: int) -> Array:
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _as_whole_numbers(name: str, values: npt.ArrayLike) -> Integers:
+def _to_whole_number_vector(name: str, values: npt.ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} is an array of shape (n,), not {array.shape}")

@@ -45,12 +45,12 @@ class MeanRanks:
         first_of_block = np.flatnonzero(np.diff(block_of_group, prepend=-1))
         return cls(
             group,
-            _run_membership(order, starts),
+            _run_membership_matrix(order, starts),
             block_of_group,
-            _run_membership(np.arange(len(starts)), first_of_block),
+            _run_membership_matrix(np.arange(len(starts)), first_of_block),
         )
 
-    def weighted_ranks(self, weights: Array) -> tuple[Array, Array]:
+    def centred_ranks_and_square_sums(self, weights: Array) -> tuple[Array, Array]:
         """Return ranks minus the mean of their block, (E, D), and the sums of their squares, (B, D), given weights (E,
         D).
 
@@ -73,7 +73,7 @@ class MeanRanks:
         return block_sums
 
 
-def _run_membership(entries: Integers, starts: Integers) -> csr_array:
+def _run_membership_matrix(entries: Integers, starts: Integers) -> csr_array:
     """Membership of entries in runs, sparse (runs, entries): sums over runs are a product with it."""
     shape = len(starts), len(entries)
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
@@ -81,7 +81,10 @@ def _run_membership(entries: Integers, starts: Integers) -> csr_array:
 
 def weighted_spearman(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
     """Rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
-    (a, xx), (b, yy) = first_ranks.weighted_ranks(weights), second_ranks.weighted_ranks(weights)
+    (a, xx), (b, yy) = (
+        first_ranks.centred_ranks_and_square_sums(weights),
+        second_ranks.centred_ranks_and_square_sums(weights),
+    )
     a *= b
     a *= weights
     return np.clip(divide_or_nan(first_ranks.sum_by_block(a), np.sqrt(xx * yy)), -1.0, 1.0)

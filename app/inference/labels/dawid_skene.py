@@ -19,7 +19,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_numbers_and_count
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 
@@ -132,17 +132,17 @@ def fit(
         ValueError: An array or option is invalid.
 
     """
-    items, n_items = validate_numbers("items", items, n_items)
-    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
-    labels, n_labels = validate_numbers("labels", labels, n_labels)
+    items, n_items = to_numbers_and_count("items", items, n_items)
+    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
+    labels, n_labels = to_numbers_and_count("labels", labels, n_labels)
     check_equal_length(items=items, annotators=annotators, labels=labels)
-    _refuse_missing_labels(labels, n_labels)
+    _refuse_too_few_labels(labels, n_labels)
     rule, smoothing = StopRule(tolerance, max_iterations), _make_smoothing(alpha, beta, n_labels)
     is_labelled, is_active = (
         np.bincount(items, minlength=n_items) > 0,
         np.bincount(annotators, minlength=n_annotators) > 0,
     )
-    has_overlap = _has_overlapping_labels(items, annotators, n_annotators)
+    has_overlap = _overlapping_annotator_mask(items, annotators, n_annotators)
     is_used = has_overlap[annotators]
     items, annotators = items[is_used], annotators[is_used]
     estimable = np.bincount(items, minlength=n_items) > 0
@@ -155,7 +155,7 @@ def fit(
         *latent_class_notes.label_matrix_notes(label_matrix),
         *restart_notes,
     ]
-    return _summarise_climb(climb_result, smoothing, estimable, has_overlap, notes)
+    return _make_result_from_climb(climb_result, smoothing, estimable, has_overlap, notes)
 
 
 def expected_information(result: DawidSkeneResult, annotator: int | None = None) -> Array:
@@ -169,13 +169,13 @@ def expected_information(result: DawidSkeneResult, annotator: int | None = None)
     return mutual_information(result.posterior, response)
 
 
-def label_confidence(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
+def probability_labels_are_right(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
     """Probability that a label is right, given all labels: (n,) items and their (n,) labels give (n,).
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
-    items, _ = validate_numbers("items", items, len(result.estimable))
-    labels, _ = validate_numbers("labels", labels, len(result.prevalence))
+    items, _ = to_numbers_and_count("items", items, len(result.estimable))
+    labels, _ = to_numbers_and_count("labels", labels, len(result.prevalence))
     check_equal_length(items=items, labels=labels)
     return np.where(result.estimable[items], result.posterior[items, labels], np.nan)
 
@@ -190,7 +190,7 @@ def consensus(result: DawidSkeneResult) -> tuple[Integers, Array]:
     return np.where(result.estimable, best_class, -1), np.where(result.estimable, probability, np.nan)
 
 
-def _refuse_missing_labels(labels: Integers, n_labels: int) -> None:
+def _refuse_too_few_labels(labels: Integers, n_labels: int) -> None:
     if not len(labels):
         raise Inestimable("There are no labels, so nothing can be estimated.", code="no_labels")
     if n_labels < 2:
@@ -203,11 +203,11 @@ def _make_smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) ->
     """Return Dirichlet parameters minus 1. Raises ValueError below 1, where the density has no peak inside."""
     shape = (n_labels,)
     return ClassParameters(
-        _validate_dirichlet_parameter("beta", beta, shape), _validate_dirichlet_parameter("alpha", alpha, shape * 2)
+        _to_dirichlet_smoothing("beta", beta, shape), _to_dirichlet_smoothing("alpha", alpha, shape * 2)
     )
 
 
-def _validate_dirichlet_parameter(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _to_dirichlet_smoothing(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     parameters = np.asarray(values, dtype=np.float64)
     if parameters.shape not in ((), shape):
         raise ValueError(f"{name} must be a number or of shape {shape}, not {parameters.shape}")
@@ -216,7 +216,7 @@ def _validate_dirichlet_parameter(name: str, values: npt.ArrayLike, shape: tuple
     return np.broadcast_to(parameters - 1.0, shape)
 
 
-def _has_overlapping_labels(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
+def _overlapping_annotator_mask(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
     """Return which annotators (n_annotators,) gave a label to an item that has another label.
 
     The others' response matrices can explain any shares of their labels by any prevalence, so the likelihood is the
@@ -240,7 +240,7 @@ def _climb_with_restarts(
     restarts: int,
     rng: np.random.Generator | None,
 ) -> tuple[ClimbResult, list[Note]]:
-    best = latent_classes.climb_likelihood(
+    best = latent_classes.run_accelerated_em(
         _start_parameters(start, label_matrix, smoothing), label_matrix, smoothing, rule
     )
     notes: list[Note] = []
@@ -280,7 +280,7 @@ def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix)
     response[:common_count] = result.response[:common_count]
     response = _fill_unknown_responses(response, result)
     return ClassParameters(
-        *(latent_classes.normalise_counts(p.clip(_MIN_START_PROBABILITY)) for p in (result.prevalence, response))
+        *(latent_classes.counts_to_shares(p.clip(_MIN_START_PROBABILITY)) for p in (result.prevalence, response))
     )
 
 
@@ -288,12 +288,12 @@ def _fill_unknown_responses(response: Array, result: DawidSkeneResult) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 
-def _summarise_climb(
+def _make_result_from_climb(
     climb_result: ClimbResult, smoothing: ClassParameters, estimable: Mask, has_overlap: Mask, notes: list[Note]
 ) -> DawidSkeneResult:
     end = climb_result.end
     prevalence, evidence = end.parameters.prevalence, end.expected.sum(axis=-1)
-    typical = latent_classes.normalise_counts(end.expected.sum(axis=0) + smoothing.response)
+    typical = latent_classes.counts_to_shares(end.expected.sum(axis=0) + smoothing.response)
     lacks_evidence = ~has_overlap[:, None] | (evidence + smoothing.response.sum(axis=-1) == 0.0)
     response = np.where(lacks_evidence[:, :, None], np.nan, end.parameters.response)
     if (lacks_evidence & has_overlap[:, None] & (prevalence > 0.0)).any():

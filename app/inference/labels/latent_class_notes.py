@@ -55,7 +55,7 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
             "classes, so these partly depend on the starting values."
         )
         notes.append(Note("fewer_than_three_labels", sentence))
-    return notes + _annotator_group_notes(_annotator_groups(label_matrix), active)
+    return notes + _annotator_group_notes(_group_of_each_annotator(label_matrix), active)
 
 
 def restart_notes(
@@ -106,7 +106,7 @@ def _annotator_group_notes(group_of_annotator: Integers, active_annotators: Inte
     return [Note("groups_of_annotators", sentence, *members)]
 
 
-def _annotator_groups(label_matrix: LabelMatrix) -> Integers:
+def _group_of_each_annotator(label_matrix: LabelMatrix) -> Integers:
     """Return the group of each annotator, (n_annotators,): groups are connected by common items, even indirectly."""
     columns, ends = label_matrix.counts.indices // label_matrix.n_labels, label_matrix.counts.indptr[1:-1]
     same_item = np.ones(len(columns) - 1, dtype=np.bool_)

@@ -97,7 +97,7 @@ def make_label_matrix(
     return LabelMatrix(counts, n_annotators, n_labels)
 
 
-def climb_likelihood(
+def run_accelerated_em(
     start: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters, stop_rule: StopRule
 ) -> ClimbResult:
     """Run EM from the start to the penalised maximum that it leads to, with a leap after every other step.
@@ -112,7 +112,7 @@ def climb_likelihood(
     view = _expectation_step(start, label_matrix, smoothing)
     trace, reach, steps_left = [view.height], 1.0, 1.0
     while True:
-        first_step = _expectation_step(_maximise_parameters(view, smoothing), label_matrix, smoothing)
+        first_step = _expectation_step(_maximisation_step(view, smoothing), label_matrix, smoothing)
         trace.append(first_step.height)
         converged = (
             first_step.height <= view.height
@@ -120,7 +120,7 @@ def climb_likelihood(
         )
         if converged or len(trace) + 2 > stop_rule.max_iterations:
             return ClimbResult(first_step, trace, converged)
-        second_step = _maximise_parameters(first_step, smoothing)
+        second_step = _maximisation_step(first_step, smoothing)
         steps_left = _leap_length(view.parameters, first_step.parameters, second_step)
         length = min(reach, steps_left)
         leap = _expectation_step(
@@ -180,7 +180,7 @@ def best_of_restarts(
         else -np.inf
     )
     for _ in range(restarts):
-        candidate = climb_likelihood(_draw_random_parameters(label_matrix, rng), label_matrix, smoothing, stop_rule)
+        candidate = run_accelerated_em(_draw_random_parameters(label_matrix, rng), label_matrix, smoothing, stop_rule)
         unconverged += not candidate.converged
         if candidate.converged and candidate.trace[-1] > min_height:
             higher += 1
@@ -188,7 +188,7 @@ def best_of_restarts(
     return _name_classes_after_labels(best, smoothing) if best is not first_climb else first_climb, higher, unconverged
 
 
-def class_posteriors(label_matrix: LabelMatrix, parameters: ClassParameters) -> tuple[Array, float]:
+def class_posteriors_and_log_likelihood(label_matrix: LabelMatrix, parameters: ClassParameters) -> tuple[Array, float]:
     """Return posteriors p(z_i = k | y) ~ pi_k prod_n theta[jj[n], k, y[n]] as (K, n_items), and the log-likelihood."""
     with np.errstate(divide="ignore"):  # without smoothing a probability may be 0; the sparse sum never meets 0 * inf
         log_prevalence, log_response = np.log(parameters.prevalence), np.log(parameters.response)
@@ -202,7 +202,7 @@ def class_posteriors(label_matrix: LabelMatrix, parameters: ClassParameters) -> 
     return joint, float(peak.sum() + np.log(total).sum())
 
 
-def normalise_counts(counts: Array) -> Array:
+def counts_to_shares(counts: Array) -> Array:
     """Return shares along the last axis; equal ones where all counts are 0."""
     total = counts.sum(axis=-1, keepdims=True)
     shares: Array = np.full_like(counts, 1.0 / counts.shape[-1])
@@ -224,28 +224,28 @@ def _expected_label_counts(label_matrix: LabelMatrix, posterior: Array) -> Array
     return np.stack([(transposed @ share).reshape(shape) for share in posterior], axis=1)
 
 
-def _maximise_parameters(expectation: Expectation, smoothing: ClassParameters) -> ClassParameters:
+def _maximisation_step(expectation: Expectation, smoothing: ClassParameters) -> ClassParameters:
     return _parameters_from_counts(expectation.posterior, expectation.expected, smoothing)
 
 
 def _parameters_from_counts(posterior: Array, expected_counts: Array, smoothing: ClassParameters) -> ClassParameters:
     return ClassParameters(
-        normalise_counts(posterior.sum(axis=1) + smoothing.prevalence),
-        normalise_counts(expected_counts + smoothing.response),
+        counts_to_shares(posterior.sum(axis=1) + smoothing.prevalence),
+        counts_to_shares(expected_counts + smoothing.response),
     )
 
 
 def _leap_length(start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters) -> float:
     """Return the length of a leap that two steps suggest, |change| / |bend|, at least 1, where the second step ends."""
-    change = _parameter_distance(first_step.prevalence - start.prevalence, first_step.response - start.response)
-    bend = _parameter_distance(
+    change = _parameter_change_norm(first_step.prevalence - start.prevalence, first_step.response - start.response)
+    bend = _parameter_change_norm(
         second_step.prevalence - 2.0 * first_step.prevalence + start.prevalence,
         second_step.response - 2.0 * first_step.response + start.response,
     )
     return max(1.0, change / bend) if bend > 0.0 else 1.0
 
 
-def _parameter_distance(prevalence: Array, response: Array) -> float:
+def _parameter_change_norm(prevalence: Array, response: Array) -> float:
     return float(np.sqrt(np.square(prevalence).sum() + np.square(response).sum()))
 
 
@@ -261,13 +261,13 @@ def _extrapolate_parameters(
 def _extrapolate_probabilities(start: Array, first_step: Array, second_step: Array, length: float) -> Array:
     """Return start + 2 length change + length^2 bend, none below a tenth of `second_step`, since at 0 it would stay."""
     leapt = start + 2.0 * length * (first_step - start) + length * length * (second_step - 2.0 * first_step + start)
-    return normalise_counts(np.maximum(leapt, 0.1 * second_step))
+    return counts_to_shares(np.maximum(leapt, 0.1 * second_step))
 
 
 def _expectation_step(
     parameters: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters
 ) -> Expectation:
-    posterior, log_likelihood = class_posteriors(label_matrix, parameters)
+    posterior, log_likelihood = class_posteriors_and_log_likelihood(label_matrix, parameters)
     height = log_likelihood + _log_smoothing_prior(parameters, smoothing)
     return Expectation(parameters, posterior, _expected_label_counts(label_matrix, posterior), log_likelihood, height)
 

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
-from app.inference.ground.validation import check_equal_length, validate_numbers, validate_outcomes
+from app.inference.ground.validation import check_equal_length, to_numbers_and_count, to_outcome_vector
 
 Mask = npt.NDArray[np.bool_]
 
@@ -51,7 +51,7 @@ def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
         ValueError: An outcome is another number.
 
     """
-    values = validate_outcomes(outcomes)
+    values = to_outcome_vector(outcomes)
     if not len(values):
         raise Inestimable("The baseline has not been compared with anything yet.", code="no_judgments")
     win_count, tie_count, loss_count = (int(np.sum(values == value)) for value in (-1, 0, 1))
@@ -92,9 +92,9 @@ def select_baseline_judgments(
 
     """
     (left, _), (right, _), result = (
-        validate_numbers("first", first),
-        validate_numbers("second", second),
-        validate_outcomes(outcomes),
+        to_numbers_and_count("first", first),
+        to_numbers_and_count("second", second),
+        to_outcome_vector(outcomes),
     )
     check_equal_length(first=left, second=right, outcomes=result)
     positions = np.flatnonzero((left == baseline) != (right == baseline))
@@ -145,7 +145,7 @@ class BaselineJudgments:
     outcomes: Integers
 
 
-def validate_baseline_judgments(
+def to_baseline_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     segments: npt.ArrayLike,
@@ -156,22 +156,22 @@ def validate_baseline_judgments(
     n_segments: int | None,
 ) -> BaselineJudgments:
     """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
-    system_numbers, n_items = validate_numbers("items", items, n_items)
-    judge_numbers, n_annotators = validate_numbers("annotators", annotators, n_annotators)
-    segment_numbers, n_segments = validate_numbers("segments", segments, n_segments)
-    outcome_values = validate_outcomes(outcomes)
+    system_numbers, n_items = to_numbers_and_count("items", items, n_items)
+    judge_numbers, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = to_numbers_and_count("segments", segments, n_segments)
+    outcome_values = to_outcome_vector(outcomes)
     check_equal_length(
         items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values
     )
     return BaselineJudgments(
-        _number_used(system_numbers, n_items),
-        _number_used(judge_numbers, n_annotators),
-        _number_used(segment_numbers, n_segments),
+        _make_numbering_of_used(system_numbers, n_items),
+        _make_numbering_of_used(judge_numbers, n_annotators),
+        _make_numbering_of_used(segment_numbers, n_segments),
         outcome_values,
     )
 
 
-def _number_used(numbers: Integers, count: int) -> Numbering:
+def _make_numbering_of_used(numbers: Integers, count: int) -> Numbering:
     used, index = np.unique(numbers, return_inverse=True)
     return Numbering(used, index, count)
 

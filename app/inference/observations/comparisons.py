@@ -10,7 +10,12 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers, validate_outcomes
+from app.inference.ground.validation import (
+    check_equal_length,
+    to_finite_vector,
+    to_numbers_and_count,
+    to_outcome_vector,
+)
 
 BooleanArray = npt.NDArray[np.bool_]
 
@@ -68,7 +73,7 @@ class PairOutcomeCounts:
         )
 
 
-def validate_comparisons(
+def to_comparison_arrays(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
 ) -> tuple[Integers, Integers, Integers, int]:
     """Return the three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
@@ -76,9 +81,9 @@ def validate_comparisons(
     The arrays are (J,); outcomes are +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as the
     checks in `validation` do and for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
-    first, n_first = validate_numbers("first", first, n_items)
-    second, n_second = validate_numbers("second", second, n_items)
-    outcomes = validate_outcomes(outcomes)
+    first, n_first = to_numbers_and_count("first", first, n_items)
+    second, n_second = to_numbers_and_count("second", second, n_items)
+    outcomes = to_outcome_vector(outcomes)
     check_equal_length(first=first, second=second, outcomes=outcomes)
     if not first.size:
         raise Inestimable("There are no comparisons yet, so there is nothing to estimate.", code="no_judgments")
@@ -90,8 +95,8 @@ def validate_comparisons(
 def count_pair_outcomes(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
 ) -> PairOutcomeCounts:
-    """Count long-form judgments per pair; arguments and errors as `validate_comparisons`. O(J log J), memory O(J)."""
-    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes, n_items)
+    """Count long-form judgments per pair; arguments and errors as `to_comparison_arrays`. O(J log J), memory O(J)."""
+    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, n_items)
     is_reversed = first > second
     low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
     # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
@@ -116,7 +121,7 @@ def _count_keys(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
     return keys[starts], np.diff(starts, append=keys.size)
 
 
-def pairs_from_hits(
+def pair_outcomes_from_hits(
     hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0, ties: bool = True
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return all pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
@@ -132,13 +137,13 @@ def pairs_from_hits(
         ties: If False, such pairs are left out instead, so that a best and a worst of n give 2 n - 3 pairs.
 
     """
-    hits, _ = validate_numbers("hits", hits)
-    items, _ = validate_numbers("items", items)
+    hits, _ = to_numbers_and_count("hits", hits)
+    items, _ = to_numbers_and_count("items", items)
     scores = to_finite_vector("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")
     hits, items, scores = hits[order], items[order], scores[order]
-    i, j = pairs_of_equal_keys(hits)
+    i, j = position_pairs_of_equal_keys(hits)
     difference = scores[i] - scores[j]
     outcomes = np.where(np.abs(difference) <= tie_margin + TIE_SLACK, 0, np.sign(difference)).astype(np.intp)
     if not ties:
@@ -147,9 +152,9 @@ def pairs_from_hits(
     return items[i], items[j], outcomes, hits[i]
 
 
-def pairs_of_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
+def position_pairs_of_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
     """Return the positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
-    return follower_pairs(count_equal_followers(sorted_keys), 0, sorted_keys.size)
+    return follower_position_pairs(count_equal_followers(sorted_keys), 0, sorted_keys.size)
 
 
 def count_equal_followers(sorted_keys: Integers) -> Integers:
@@ -157,17 +162,17 @@ def count_equal_followers(sorted_keys: Integers) -> Integers:
     return np.searchsorted(sorted_keys, sorted_keys, side="right") - 1 - np.arange(sorted_keys.size)
 
 
-def follower_pairs(follower_counts: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
+def follower_position_pairs(follower_counts: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
     """Return positions start <= i < stop, each with the `follower_counts[i]` positions j after it.
 
-    This is a slice of `pairs_of_equal_keys`.
+    This is a slice of `position_pairs_of_equal_keys`.
     """
     repeats = follower_counts[start:stop]
     i = np.repeat(np.arange(start, stop), repeats)
     return i, i + 1 + np.arange(i.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
-def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
+def connected_group_of_each_item(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
     """Return the group of each item, (n_items,).
 
     0 is the largest group (of equally large ones the one with the lowest item), -1 an item that is in no group of two.
@@ -192,7 +197,7 @@ def connected_groups(comparisons: PairOutcomeCounts, *, strongly_connected: bool
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def uncompared_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
+def uncompared_item_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.is_compared)
     sentence = "Nothing is known about {0}, for lack of comparisons with other items."

@@ -21,6 +21,6 @@ with points, ratios or ordered classes have an order, and perhaps ties.
 """
 
 
-def can_law_read(law_kind: JudgmentKind, answer_kind: JudgmentKind, class_count: int) -> bool:
+def can_law_read_answers(law_kind: JudgmentKind, answer_kind: JudgmentKind, class_count: int) -> bool:
     """Return whether a law can read answers of this kind one by one: it cannot choose cuts, so classes must exist."""
     return law_kind in READABLE_KINDS[answer_kind] and (law_kind not in CLASS_KINDS or class_count > 1)

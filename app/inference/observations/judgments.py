@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +65,21 @@ def shared_judgments(
     If an annotator judged an item several times, the first judgment counts. Raises ValueError as the checks in
     `validation` do, and `Inestimable` if no item has two annotators: `one_annotator`, `no_shared_items`.
     """
-    items, _ = validate_numbers("items", items, n_items)
-    annotators, _ = validate_numbers("annotators", annotators, n_annotators)
+    items, _ = to_numbers_and_count("items", items, n_items)
+    annotators, _ = to_numbers_and_count("annotators", annotators, n_annotators)
     values = to_finite_vector("judgments", values)
     check_equal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))
     items, annotators, values = items[order], annotators[order], values[order]
     is_repeat = np.zeros(len(items), dtype=bool)
     is_repeat[1:] = (items[1:] == items[:-1]) & (annotators[1:] == annotators[:-1])
-    notes = [repeated_judgments_note(int(is_repeat.sum()))] if is_repeat.any() else []
+    notes = [left_out_repeats_note(int(is_repeat.sum()))] if is_repeat.any() else []
     items, annotators, values = items[~is_repeat], annotators[~is_repeat], values[~is_repeat]
     counts = np.bincount(items)
     refuse_unshared_judgments(annotators, counts)
     has_enough = counts[items] >= min_annotators
     if excluded_items := int(((counts > 0) & (counts < min_annotators)).sum()):
-        notes.append(single_judgments_note(excluded_items))
+        notes.append(left_out_single_judgments_note(excluded_items))
     per_item = counts[counts >= max(min_annotators, 1)]
     return Judgments(
         np.repeat(np.arange(len(per_item)), per_item),
@@ -101,21 +101,21 @@ def refuse_unshared_judgments(annotators: Integers, judgments_per_item: Integers
     raise Inestimable("No item was judged by two annotators, so no judgments can be compared.", code="no_shared_items")
 
 
-def repeated_judgments_note(count: int) -> Note:
+def left_out_repeats_note(count: int) -> Note:
     """Return the note on judgments by an annotator who had judged the item before."""
     singular = "1 judgment was left out: its annotator had judged the same item before."
     plural = f"{count:,} judgments were left out: their annotators had judged the same items before."
     return Note("repeats_left_out", singular if count == 1 else plural)
 
 
-def single_judgments_note(count: int) -> Note:
+def left_out_single_judgments_note(count: int) -> Note:
     """Return the note on items with a single judgment."""
     singular = "1 item was left out: only one annotator judged it."
     plural = f"{count:,} items were left out: only one annotator judged each of them."
     return Note("single_judgments_left_out", singular if count == 1 else plural)
 
 
-def pairs_within_items(judgments: Judgments) -> tuple[Integers, Integers]:
+def judgment_pairs_within_items(judgments: Judgments) -> tuple[Integers, Integers]:
     """Return every pair of judgments of one item, as two arrays of positions (P,); the lower annotator comes first."""
     total = len(judgments.items)
     ends = np.cumsum(judgments.per_item)[judgments.items]

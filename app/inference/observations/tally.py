@@ -39,15 +39,15 @@ class AnnotatorItemCounts:
             annotator[is_selected] * len(items) + positions[is_selected], self.counts[is_selected]
         )
 
-    def look_up_counts(self, numbers: Integers) -> Integers:
+    def look_up_counts(self, pair_numbers: Integers) -> Integers:
         """Return the count of each of these pair numbers, (n,)."""
         if not len(self.numbers):
-            return np.zeros(len(numbers), np.intp)
-        positions = np.searchsorted(self.numbers, numbers)
-        is_present = self.numbers.take(positions, mode="clip") == numbers
+            return np.zeros(len(pair_numbers), np.intp)
+        positions = np.searchsorted(self.numbers, pair_numbers)
+        is_present = self.numbers.take(positions, mode="clip") == pair_numbers
         return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
-    def add_counts(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
+    def with_counts_added(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
         """Return the counts with new ones added, sorted and without duplicates."""
         is_known = self.look_up_counts(new_numbers) > 0
         updated_counts = self.counts.copy()
@@ -107,14 +107,14 @@ class Tally:
         pairs, first, added_counts = np.unique(numbers, return_index=True, return_counts=True)
         earlier_counts = self.settled.look_up_counts(pairs) + self.recent.look_up_counts(pairs)
         first_judgments = np.sort(first[earlier_counts == 0])
-        settled, recent = _merge_recent(self.settled, self.recent.add_counts(pairs, added_counts))
+        settled, recent = _merge_recent_if_large(self.settled, self.recent.with_counts_added(pairs, added_counts))
         return Tally(
-            _add_by_item(self.judgments, items, 1),
-            _add_by_item(self.total, items, scores),
-            _add_by_item(self.annotators, items[first_judgments], 1),
-            _add_by_item(self.first_total, items[first_judgments], scores[first_judgments]),
-            _add_by_item(self.first_squares, items[first_judgments], scores[first_judgments] ** 2),
-            _add_by_item(self.repeats, items[first], added_counts * (2 * earlier_counts + added_counts)),
+            _totals_with_values_added(self.judgments, items, 1),
+            _totals_with_values_added(self.total, items, scores),
+            _totals_with_values_added(self.annotators, items[first_judgments], 1),
+            _totals_with_values_added(self.first_total, items[first_judgments], scores[first_judgments]),
+            _totals_with_values_added(self.first_squares, items[first_judgments], scores[first_judgments] ** 2),
+            _totals_with_values_added(self.repeats, items[first], added_counts * (2 * earlier_counts + added_counts)),
             settled,
             recent,
         )
@@ -135,7 +135,7 @@ class Tally:
     @property
     def annotator_item_counts(self) -> AnnotatorItemCounts:
         """Return all counts by annotator and item, `settled` and `recent` together."""
-        return self.settled.add_counts(self.recent.numbers, self.recent.counts)
+        return self.settled.with_counts_added(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
@@ -152,15 +152,15 @@ class Tally:
         return mean
 
 
-def _add_by_item(totals: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
+def _totals_with_values_added(totals: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
     new_totals = totals.copy()
     np.add.at(new_totals, items, values)  # one after another, so that sums round alike in any pieces
     return new_totals
 
 
-def _merge_recent(
+def _merge_recent_if_large(
     settled: AnnotatorItemCounts, recent: AnnotatorItemCounts
 ) -> tuple[AnnotatorItemCounts, AnnotatorItemCounts]:
     if len(recent.numbers) < max(MIN_MERGED_PAIRS, len(settled.numbers) // MERGE_FRACTION):
         return settled, recent
-    return settled.add_counts(recent.numbers, recent.counts), AnnotatorItemCounts.empty()
+    return settled.with_counts_added(recent.numbers, recent.counts), AnnotatorItemCounts.empty()

@@ -12,7 +12,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online import annotator_aware_state as aware
 from app.inference.online.annotator_aware_state import ItemState
 from app.inference.online.beta import BETA
-from app.inference.online.item_law import validate_priors
+from app.inference.online.item_law import to_prior_array
 from app.inference.online.law import (
     AnnotatorDescription,
     AnsweredHit,
@@ -22,7 +22,7 @@ from app.inference.online.law import (
     LawParameters,
     LawState,
     StateFloats,
-    validate_hit_items,
+    check_hit_items,
 )
 from app.inference.online.state_queries import (
     Querying,
@@ -34,7 +34,7 @@ from app.inference.online.state_queries import (
     ReadPriors,
     RunInThread,
     StateQuery,
-    run_law,
+    run_law_steps,
 )
 from app.inference.ratings.moderated_aware import moderate_aware_means
 
@@ -47,27 +47,27 @@ class AnnotatorAwareLaw(Law):
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
     ) -> "AwareLawBeliefs":
         """Return the beliefs before the first HIT, under the rule of the campaign whose state this is."""
-        state = validate_priors(self, priors)
+        state = to_prior_array(self, priors)
         campaign_state = (
             aware.INITIAL_CAMPAIGN_STATE
             if law_state is None or law_state.campaign is None
-            else aware.initial_state_for_rule(law_state.campaign)
+            else aware.initial_state_under_same_rule(law_state.campaign)
         )
         items = [ItemState()] * state.shape[1]
         return AwareLawBeliefs(
             self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
         )
 
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
+    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
         """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
         raises.
         """
         campaign_state: StateFloats = yield ReadCampaignState()
-        rescanned_items, campaign_state = yield from _choose_rescans(hit.items, campaign_state)
+        rescanned_items, campaign_state = yield from _choose_rescans_and_move_position(hit.items, campaign_state)
         numbers = [*hit.items, *rescanned_items]
         items = yield from _read_item_states(numbers, campaign_state, rescan_count=len(rescanned_items))
         annotators = yield ReadAnnotatorStates(
-            aware.involved_annotators(hit.annotator, items, campaign_state, rescan_count=len(rescanned_items))
+            aware.annotators_involved_in_hit(hit.annotator, items, campaign_state, rescan_count=len(rescanned_items))
         )
         priors = yield ReadPriors(numbers)
         yield RunInThread()
@@ -98,14 +98,16 @@ class AnnotatorAwareLaw(Law):
         item_heads = yield ReadItemHeads([item_number])
         item_tails = yield ReadItemTails([item_number])
         state = ItemState(*item_heads.get(item_number, ()))._replace(looked=item_tails.get(item_number))
-        return aware.current_judgment_weights(
-            state, (yield ReadAnnotatorStates(aware.item_annotators(state))), campaign_state
+        return aware.current_weights_and_corrected_scores(
+            state, (yield ReadAnnotatorStates(aware.annotator_of_each_judgment(state))), campaign_state
         )
 
 
-def _choose_rescans(hit_items: Sequence[int], campaign_state: StateFloats) -> Querying[tuple[list[int], StateFloats]]:
+def _choose_rescans_and_move_position(
+    hit_items: Sequence[int], campaign_state: StateFloats
+) -> Querying[tuple[list[int], StateFloats]]:
     """Return the items to rescan with a HIT of these items, and the campaign's state with its position moved on."""
-    last, judgment_budget = aware.rescan_position(campaign_state)
+    last, judgment_budget = aware.rescan_position_and_budget(campaign_state)
     if not judgment_budget:
         return [], campaign_state
     # One more than can be taken tells that there are more.
@@ -115,8 +117,8 @@ def _choose_rescans(hit_items: Sequence[int], campaign_state: StateFloats) -> Qu
         for number, since, floats in following
         if number not in hit_items
     ]
-    rescanned_items, next_position = aware.choose_rescanned_items(candidates, last, judgment_budget)
-    return rescanned_items, aware.move_rescan_position(campaign_state, *next_position)
+    rescanned_items, next_position = aware.choose_rescanned_items_and_position(candidates, last, judgment_budget)
+    return rescanned_items, aware.with_rescan_position(campaign_state, *next_position)
 
 
 def _read_item_states(
@@ -197,8 +199,8 @@ class AwareLawBeliefs:
         """Apply one HIT. Raises ValueError for what `apply_aware_hit` refuses, and for item numbers out of range or
         given twice.
         """
-        validate_hit_items(hit.items, len(self.items))
-        change = run_law(self.law.step_hit(hit, self.parameters), self._answer_query)
+        check_hit_items(hit.items, len(self.items))
+        change = run_law_steps(self.law.compute_hit_change(hit, self.parameters), self._answer_query)
         self._store_change(change)
         return change
 

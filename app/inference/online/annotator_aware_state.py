@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.inference.online.law import AnnotatorDescription, validate_hit_scores
+from app.inference.online.law import AnnotatorDescription, to_hit_score_floats
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
 from app.inference.ratings.annotator_evidence import (
@@ -44,7 +44,7 @@ from app.inference.ratings.annotator_evidence import (
     MIN_EVIDENCE_JUDGMENTS,
     OTHERS_SIZE,
     ScoredJudgments,
-    collect_evidence,
+    evidence_by_annotator,
 )
 
 StateFloats = list[float]
@@ -137,19 +137,19 @@ def _has_rescans(campaign_state: Sequence[float]) -> bool:
     return len(campaign_state) not in (0, TOTALS_SIZE)
 
 
-def _annotator_totals(campaign_state: Sequence[float]) -> Array:
+def _sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
     """Return the sum of all annotators' contributions, (TOTALS,)."""
     return np.array(
         [*campaign_state[len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0 :]] or [0.0] * TOTALS_SIZE
     )
 
 
-def initial_state_for_rule(campaign_state: Sequence[float]) -> StateFloats:
+def initial_state_under_same_rule(campaign_state: Sequence[float]) -> StateFloats:
     """Return the initial state of a campaign that has this state at any time: under the same rule."""
     return INITIAL_CAMPAIGN_STATE if _has_rescans(campaign_state) else []
 
 
-def rescan_position(campaign_state: Sequence[float]) -> tuple[int, int]:
+def rescan_position_and_budget(campaign_state: Sequence[float]) -> tuple[int, int]:
     """Return the item rescanned last, and how many judgments may be rescanned now; (-1, 0) if the rule has no
     rescans.
     """
@@ -160,7 +160,7 @@ def rescan_position(campaign_state: Sequence[float]) -> tuple[int, int]:
     )
 
 
-def choose_rescanned_items(
+def choose_rescanned_items_and_position(
     candidates: Iterable[tuple[int, int]], last_item: int, judgment_budget: int
 ) -> tuple[list[int], tuple[int, int]]:
     """Return the items to rescan, at most MAX_RESCANNED_JUDGMENTS items, and the next rescan position.
@@ -183,7 +183,7 @@ def choose_rescanned_items(
     return numbers, (numbers[-1] if numbers else last_item, judgment_budget)
 
 
-def move_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
+def with_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
     """Return the campaign's state with its rescan position moved on."""
     return (
         [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[len(INITIAL_CAMPAIGN_STATE) :]]
@@ -205,7 +205,7 @@ def _should_scan(item: ItemState) -> bool:
     return item.unscanned_count + 1 >= _MIN_NEW_SHARE * (item.floats // JUDGMENT_SIZE)
 
 
-def involved_annotators(
+def annotators_involved_in_hit(
     annotator: int, items: Sequence[ItemState], campaign_state: Sequence[float], *, rescan_count: int = 0
 ) -> list[int]:
     """Return the annotators whose states `apply_aware_hit` reads and may change, in order.
@@ -235,7 +235,7 @@ def apply_aware_hit(
         scores: n floats in [0, 1].
         priors: The (a, b) with which each of the items below started.
         items: The n items' states, then those of the rescanned items; `looked` must be loaded at the `scanned_places`.
-        annotator_states: The states of all `involved_annotators`, without new annotators.
+        annotator_states: The states of all `annotators_involved_in_hit`, without new annotators.
         campaign_state: The campaign's state, `INITIAL_CAMPAIGN_STATE` before the first HIT.
         rescan_count: The number of rescanned items.
 
@@ -243,30 +243,34 @@ def apply_aware_hit(
         ValueError: A score is NaN or outside [0, 1], lengths differ, or scanned judgments are not loaded.
 
     """
-    floats = validate_hit_scores(scores, len(items) - rescan_count)
+    floats = to_hit_score_floats(scores, len(items) - rescan_count)
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
     scanned = scanned_places(items, rescan_count, campaign_state)
-    annotator_numbers = involved_annotators(annotator, items, campaign_state, rescan_count=rescan_count)
+    annotator_numbers = annotators_involved_in_hit(annotator, items, campaign_state, rescan_count=rescan_count)
     scanned_scores = [floats[place] for place in scanned if place < len(floats)]
-    scanned_judgments, others_before = _collect_judgments(
+    scanned_judgments, others_before = _judgments_and_earlier_consensus(
         annotator, scanned_scores, [items[place].judgment_rows() for place in scanned], annotator_numbers
     )
-    beliefs, others_now, new_annotator_states, new_totals = _learn_annotators(
+    beliefs, others_now, new_annotator_states, new_totals = _update_annotator_beliefs(
         scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
     )
     crowd = learning.crowd_from_totals(new_totals)
     correct = partial(
-        learning.correct_scores, beliefs=beliefs, crowd=crowd, trust=crowd.trust, scale_trust=crowd.scale_trust
+        learning.judgment_weights_and_corrected_scores,
+        beliefs=beliefs,
+        crowd=crowd,
+        trust=crowd.trust,
+        scale_trust=crowd.scale_trust,
     )
     scanned_priors = [priors[place] for place in scanned]
-    scanned_posteriors = _add_up_posteriors(scanned_judgments.items, *correct(scanned_judgments), scanned_priors)
+    scanned_posteriors = _item_beta_posteriors(scanned_judgments.items, *correct(scanned_judgments), scanned_priors)
     posteriors = dict(zip(scanned, scanned_posteriors, strict=True))
     rows = np.column_stack(
         [np.array(annotator_numbers)[scanned_judgments.annotators], scanned_judgments.scores, others_now.T]
     )
     states = {
-        place: _scanned_item_state(posteriors[place] if _has_rescans(campaign_state) else (), of_item)
+        place: _make_scanned_item_state(posteriors[place] if _has_rescans(campaign_state) else (), of_item)
         for place, of_item in zip(scanned, _split_rows_by_item(rows, scanned_judgments), strict=True)
     }
     unscanned = sorted(set(range(len(items))) - set(scanned))
@@ -297,11 +301,11 @@ def _split_rows_by_item(rows: Array, judgments: ScoredJudgments) -> list[Array]:
     return [sorted_rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def _scanned_item_state(posterior: Sequence[float], rows: Array) -> ItemState:
+def _make_scanned_item_state(posterior: Sequence[float], rows: Array) -> ItemState:
     return ItemState(posterior, rows.size, rows.flatten())  # a copy: rows are a part of what nobody is to keep
 
 
-def _collect_judgments(
+def _judgments_and_earlier_consensus(
     annotator: int, scores: list[float], item_rows: Sequence[Array], annotator_numbers: list[int]
 ) -> tuple[ScoredJudgments, Array]:
     """Return all judgments of these items, and the consensus of the others at the last scan.
@@ -322,7 +326,7 @@ def _collect_judgments(
     return judgments, np.hstack([rows[:, 2:].T, np.full((OTHERS_SIZE, len(scores)), np.nan)])
 
 
-def _learn_annotators(
+def _update_annotator_beliefs(
     judgments: ScoredJudgments,
     others_before: Array,
     annotator_numbers: list[int],
@@ -337,7 +341,7 @@ def _learn_annotators(
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
-    totals = _annotator_totals(campaign_state)
+    totals = _sum_of_annotator_contributions(campaign_state)
     crowd = learning.crowd_from_totals(totals)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
@@ -347,8 +351,8 @@ def _learn_annotators(
         others_now = learning.summarise_others(judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd)
         # What has not been looked at before has no evidence to take back.
         was_scanned = ~np.isnan(others_before[0])
-        old_evidence = collect_evidence(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
-        evidence = evidence + collect_evidence(judgments, others_now) - old_evidence
+        old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
+        evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
     beliefs = learning.estimate_beliefs(evidence, crowd)
     if _has_rescans(campaign_state):
         beliefs = AnnotatorBeliefs.from_rows(
@@ -381,7 +385,7 @@ def _judgments_by_one_annotator(annotator: int, scores: list[float]) -> ScoredJu
     )
 
 
-def _add_up_posteriors(
+def _item_beta_posteriors(
     items: npt.NDArray[np.intp], weight: Array, score: Array, priors: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
     """Return the items' Beta posteriors: the prior plus weight times corrected score, added up from first to last."""
@@ -391,12 +395,12 @@ def _add_up_posteriors(
     return [(a, b) for a, b in posteriors.tolist()]
 
 
-def item_annotators(item: ItemState) -> list[int]:
+def annotator_of_each_judgment(item: ItemState) -> list[int]:
     """Return the annotator of each judgment of an item, first to last."""
     return [int(number) for number in item.judgment_rows()[:, 0]]
 
 
-def current_judgment_weights(
+def current_weights_and_corrected_scores(
     item: ItemState, annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the weight in (0, 1] and the corrected score in [0, 1] of each judgment of an item, by the present
@@ -408,19 +412,23 @@ def current_judgment_weights(
 
     Args:
         item: The item's state.
-        annotator_states: The states of its `item_annotators`.
+        annotator_states: The states of its `annotator_of_each_judgment`.
         campaign_state: The campaign's state.
 
     """
-    numbers, annotator_positions = np.unique(np.array(item_annotators(item), dtype=np.int64), return_inverse=True)
+    numbers, annotator_positions = np.unique(
+        np.array(annotator_of_each_judgment(item), dtype=np.int64), return_inverse=True
+    )
     scores = item.judgment_rows()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
     beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
-    crowd = learning.crowd_from_totals(_annotator_totals(campaign_state))
+    crowd = learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state))
     judgments = ScoredJudgments.from_arrays(
         np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)
     )
-    weight, score = learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
+    weight, score = learning.judgment_weights_and_corrected_scores(
+        judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust
+    )
     return weight.tolist(), score.tolist()
 
 
@@ -436,7 +444,7 @@ def describe_aware_annotators(
         return {}
     evidence, crowd = (
         np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE],
-        learning.crowd_from_totals(_annotator_totals(campaign_state)),
+        learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state)),
     )
     beliefs = learning.beliefs_for_display(evidence, crowd)
     nan_unless_compared = np.where(evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS, 1.0, np.nan)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
-from app.inference.ground.arrays import Array, validate_interval_level
+from app.inference.ground.arrays import Array, checked_interval_level
 from app.inference.online.law import PosteriorFamily
 
 AlphasAndBetas = tuple[list[float], list[float]]
@@ -32,7 +32,7 @@ def score(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
     taken, so Beta(1, 1) gives 0.5. Where only one is above 1 the density climbs to that end, 1 for alpha and 0 for
     beta, while (12) could leave [0, 1].
     """
-    alpha, beta = _validate_beta_arrays(alpha, beta)
+    alpha, beta = _to_beta_arrays(alpha, beta)
     above, below = np.maximum(alpha - 1.0, 0.0), np.maximum(beta - 1.0, 0.0)
     peaked = above + below > 0.0
     return np.where(peaked, above, alpha) / np.where(peaked, above + below, alpha + beta)
@@ -43,22 +43,22 @@ def variance(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
 
     A judgment may raise it, although the paper says it cannot: Beta(1, 10) -> Beta(1.9, 10).
     """
-    alpha, beta = _validate_beta_arrays(alpha, beta)
+    alpha, beta = _to_beta_arrays(alpha, beta)
     total = alpha + beta
     return alpha * beta / (total * total * (total + 1.0))
 
 
 def interval(alpha: npt.ArrayLike, beta: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: Beta quantiles at (1 - level) / 2 and (1 + level) / 2, both in [0, 1]."""
-    alpha, beta = _validate_beta_arrays(alpha, beta)
-    tail = (1.0 - validate_interval_level(level)) / 2.0
+    alpha, beta = _to_beta_arrays(alpha, beta)
+    tail = (1.0 - checked_interval_level(level)) / 2.0
     low, high = betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1.0 - tail)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
 def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density at x: 0 outside [0, 1], infinite at an end whose parameter is below 1 (so draw inside)."""
-    alpha, beta = _validate_beta_arrays(alpha, beta)
+    alpha, beta = _to_beta_arrays(alpha, beta)
     x = np.asarray(x, dtype=np.float64)
     inside = np.clip(x, 0.0, 1.0)
     log_density = xlogy(alpha - 1.0, inside) + xlog1py(beta - 1.0, -inside) - betaln(alpha, beta)
@@ -78,11 +78,11 @@ def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
 
 def beta_modes_and_variances(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    modes_and_variances = [mode_and_variance(a, b) for a, b in zip(*validate_beta_lists(alpha, beta), strict=True)]
+    modes_and_variances = [mode_and_variance(a, b) for a, b in zip(*to_beta_float_lists(alpha, beta), strict=True)]
     return [mode for mode, _ in modes_and_variances], [variance for _, variance in modes_and_variances]
 
 
-def validate_beta_lists(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
+def to_beta_float_lists(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
     """Return the posteriors of one HIT as plain floats.
 
     Raises ValueError if the lengths differ or a parameter is not finite and above 0.
@@ -96,7 +96,7 @@ def validate_beta_lists(alpha: Sequence[float], beta: Sequence[float]) -> Alphas
     return alphas, betas
 
 
-def _validate_beta_arrays(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
+def _to_beta_arrays(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> tuple[Array, Array]:
     alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
     for parameter in (alpha, beta):
         # Written so that NaN fails too.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from app.inference.online import beta as beta_posterior
 from app.inference.online.beta import mode_and_variance
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, validate_hit_scores
+from app.inference.online.law import Columns, LawParameters, to_hit_score_floats
 from app.inference.online.pair_updates import Posterior, apply_hit_pairs
 
 
@@ -22,10 +22,10 @@ def update(
     alone changes nothing. Raises ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0,
     1], or an alpha or beta that is not finite and above 0.
     """
-    columns = beta_posterior.validate_beta_lists(alpha, beta)
+    columns = beta_posterior.to_beta_float_lists(alpha, beta)
     return apply_hit_pairs(
         columns,
-        validate_hit_scores(scores, len(alpha)),
+        to_hit_score_floats(scores, len(alpha)),
         parameters,
         apply_win=_apply_beta_win,
         apply_tie=_apply_beta_tie,
@@ -48,14 +48,14 @@ def win_probability(difference: float, epsilon: float) -> float:
 
 
 def _apply_beta_win(winner: Posterior, loser: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
-    step_w, step_l, difference = _step_sizes(winner, loser, parameters.gamma)
+    step_w, step_l, difference = _step_sizes_and_mode_difference(winner, loser, parameters.gamma)
     surprise = 1.0 - win_probability(difference, parameters.epsilon)
     (alpha_w, beta_w), (alpha_l, beta_l) = winner, loser
     return (alpha_w + step_w * surprise, beta_w), (alpha_l, beta_l + step_l * surprise)  # (14), (15)
 
 
 def _apply_beta_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
-    step_i, step_j, difference = _step_sizes(i, j, parameters.gamma)
+    step_i, step_j, difference = _step_sizes_and_mode_difference(i, j, parameters.gamma)
     epsilon = parameters.epsilon
     surprise = win_probability(difference, epsilon) + win_probability(-difference, epsilon)  # 1 - (22)
     step_i, step_j = step_i * surprise, step_j * surprise
@@ -67,7 +67,7 @@ def _apply_beta_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tu
     return (alpha_i + step_i, beta_i), (alpha_j, beta_j + step_j)  # (16), (17) with i and j exchanged
 
 
-def _step_sizes(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
+def _step_sizes_and_mode_difference(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
     """Return Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
     mode_i, variance_i = mode_and_variance(*i)
     mode_j, variance_j = mode_and_variance(*j)

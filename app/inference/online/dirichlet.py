@@ -44,13 +44,13 @@ def is_valid_dirichlet_prior(*counts: float) -> bool:
 
 def score(*counts: npt.ArrayLike) -> Array:
     """The posterior mean share of the likeliest class, from 1 / K to 1."""
-    columns = _validate_count_arrays(counts)
+    columns = _to_count_arrays(counts)
     return reduce(np.maximum, columns) / reduce(np.add, columns)
 
 
 def variance(*counts: npt.ArrayLike) -> Array:
     """The sum of the variances of all shares, in (0, 1)."""
-    columns = _validate_count_arrays(counts)
+    columns = _to_count_arrays(counts)
     total = reduce(np.add, columns)
     # Not as 1 - sum m^2, which loses digits where one class has nearly all.
     gini = reduce(np.add, [(column / total) * ((total - column) / total) for column in columns])
@@ -59,18 +59,18 @@ def variance(*counts: npt.ArrayLike) -> Array:
 
 def interval(*counts: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval of the likeliest class's share, whose posterior is Beta(a, A - a)."""
-    return beta.interval(*_marginal_of_likeliest_class(counts), level=level)
+    return beta.interval(*_beta_parameters_of_likeliest_class(counts), level=level)
 
 
 def density(*counts_then_x: npt.ArrayLike) -> Array:
     """The density of the likeliest class's share at x, which comes last."""
     *counts, x = counts_then_x
-    return beta.density(*_marginal_of_likeliest_class(counts), x)
+    return beta.density(*_beta_parameters_of_likeliest_class(counts), x)
 
 
 def dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    scores_and_variances = [_score_and_variance(item) for item in zip(*_validate_count_lists(counts), strict=True)]
+    scores_and_variances = [_score_and_variance(item) for item in zip(*_to_count_float_lists(counts), strict=True)]
     return [score for score, _ in scores_and_variances], [variance for _, variance in scores_and_variances]
 
 
@@ -82,7 +82,7 @@ def update(*counts_labels_parameters: object) -> Columns:
     count that is not finite and above 0.
     """
     *counts, labels, _ = counts_labels_parameters
-    columns = _validate_count_lists(counts)
+    columns = _to_count_float_lists(counts)
     for place, label in enumerate(_to_integer_labels(labels, len(columns[0]), len(columns))):
         columns[label][place] += 1.0
     return tuple(columns)
@@ -113,14 +113,14 @@ def _score_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
     return max(counts) / total, gini / (total + 1.0)
 
 
-def _marginal_of_likeliest_class(counts: Sequence[npt.ArrayLike]) -> tuple[Array, Array]:
+def _beta_parameters_of_likeliest_class(counts: Sequence[npt.ArrayLike]) -> tuple[Array, Array]:
     """Return the Beta marginal of the likeliest class's share."""
-    columns = _validate_count_arrays(counts)
+    columns = _to_count_arrays(counts)
     largest_count = reduce(np.maximum, columns)
     return largest_count, reduce(np.add, columns) - largest_count
 
 
-def _validate_count_lists(counts: Sequence[object]) -> list[list[float]]:
+def _to_count_float_lists(counts: Sequence[object]) -> list[list[float]]:
     """Return the posteriors of one HIT as plain floats, a new list for each class."""
     columns: list[list[float]] = [list(map(float, column)) for column in counts]  # type: ignore[call-overload]  # sequences
     if len({len(column) for column in columns}) > 1:
@@ -132,7 +132,7 @@ def _validate_count_lists(counts: Sequence[object]) -> list[list[float]]:
     return columns
 
 
-def _validate_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
+def _to_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
     columns = [np.asarray(column, dtype=np.float64) for column in counts]
     for column in columns:
         # Written so that NaN fails too.
@@ -147,7 +147,7 @@ class DirichletLaw(ItemLaw):
 
     def with_class_count(self, class_count: int) -> "DirichletLaw":
         """Return the law for this number of classes, at least two."""
-        return dirichlet_law(class_count)
+        return make_dirichlet_law(class_count)
 
     def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
         """Return which values are numbers of its classes."""
@@ -155,7 +155,7 @@ class DirichletLaw(ItemLaw):
 
 
 @cache
-def dirichlet_law(class_count: int) -> DirichletLaw:
+def make_dirichlet_law(class_count: int) -> DirichletLaw:
     """Return the law for this number of classes. Raises ValueError for fewer than two."""
     if class_count < 2:
         raise ValueError(f"there must be two classes at least, not {class_count}")
@@ -184,4 +184,4 @@ def dirichlet_law(class_count: int) -> DirichletLaw:
     )
 
 
-LAW = dirichlet_law(2)
+LAW = make_dirichlet_law(2)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import beta as beta_posterior
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, validate_hit_scores
+from app.inference.online.law import Columns, LawParameters, to_hit_score_floats
 
 
 def update(
@@ -24,8 +24,8 @@ def update(
     ValueError for lengths that differ, an empty HIT, a score that is NaN or outside [0, 1], or an alpha or beta that is
     not finite and above 0.
     """
-    alphas, betas = beta_posterior.validate_beta_lists(alpha, beta)
-    floats = validate_hit_scores(scores, len(alphas))
+    alphas, betas = beta_posterior.to_beta_float_lists(alpha, beta)
+    floats = to_hit_score_floats(scores, len(alphas))
     return (
         [a + s for a, s in zip(alphas, floats, strict=True)],
         [b + (1.0 - s) for b, s in zip(betas, floats, strict=True)],

@@ -157,11 +157,11 @@ class PosteriorFamily:
     scores_and_variances: Callable[..., tuple[list[float], list[float]]]
     counts_classes: bool = False
 
-    def stack_states(self, states: Sequence[Sequence[float]]) -> Array:
+    def states_to_columns(self, states: Sequence[Sequence[float]]) -> Array:
         """Return states of n items, one by one, as columns, (numbers, n)."""
         return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
 
-    def most_counted_class(self, state: Array) -> Integers:
+    def most_counted_class_of_each_item(self, state: Array) -> Integers:
         """Return the class of the largest count of each posterior, given (K, N): (N,) of 0..K-1, -1 for a tie."""
         is_tied = (state == state.max(axis=0)).sum(axis=0) > 1
         return np.where(is_tied, -1, state.argmax(axis=0))
@@ -232,7 +232,7 @@ class Law(ABC):
         """
 
     @abstractmethod
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
 
     def with_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
@@ -252,7 +252,7 @@ class Law(ABC):
         return None
 
 
-def validate_hit_scores(scores: Sequence[float], item_count: int) -> list[float]:
+def to_hit_score_floats(scores: Sequence[float], item_count: int) -> list[float]:
     """Return the scores of one HIT of `item_count` items as plain floats, so that no NumPy scalar slows or leaks out.
 
     Raises ValueError if there are none, not `item_count` of them, or one is NaN or outside [0, 1].
@@ -266,7 +266,7 @@ def validate_hit_scores(scores: Sequence[float], item_count: int) -> list[float]
     return floats
 
 
-def validate_hit_items(items: Sequence[int], item_count: int) -> None:
+def check_hit_items(items: Sequence[int], item_count: int) -> None:
     """Raise ValueError unless the items of a HIT are different numbers from 0 to `item_count` - 1."""
     # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
     if len(set(items)) != len(items):

@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, validate_interval_level
+from app.inference.ground.arrays import Array, checked_interval_level
 from app.inference.online import normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, to_hit_score_floats
 
 LOG_NORMAL_DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
 """As good as the reference, with the variance of a logistic distribution, whose shares are all equally likely. So it is
@@ -57,7 +57,7 @@ def is_valid_log_normal_prior(mu: float, sigma2: float) -> bool:
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The median of the share, the logistic of mu, in (0, 1): 1/2 is the reference."""
-    mu, _ = np.broadcast_arrays(*normal.validate_normal_arrays(mu, sigma2))
+    mu, _ = np.broadcast_arrays(*normal.to_normal_arrays(mu, sigma2))
     return np.asarray(expit(mu), np.float64)
 
 
@@ -66,7 +66,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
     The usual (s (1 - s))^2 sigma2, right for a small sigma2, would be 2.3 times as large for the default prior.
     """
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     sigma, middle = np.sqrt(sigma2), expit(mu)
     first = second = np.zeros(np.broadcast(mu, sigma2).shape)
     for node, weight in zip(
@@ -79,14 +79,14 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * np.sqrt(sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
+    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.sqrt(sigma2)
     return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density of the share at x: that of the log-odds, times their slope 1 / (x (1 - x)); 0 outside (0, 1)."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     x = np.asarray(x, dtype=np.float64)
     inside = (x > 0.0) & (x < 1.0)
     share = np.where(inside, x, 0.5)
@@ -99,7 +99,7 @@ def log_normal_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same
     operations.
     """
-    columns = normal.validate_normal_lists(mu, sigma2)
+    columns = normal.to_normal_float_lists(mu, sigma2)
     return score(*columns).tolist(), variance(*columns).tolist()
 
 
@@ -110,9 +110,9 @@ def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float]
     smaller than before and above 0. Raises ValueError for lengths that differ, an empty HIT, a share that is NaN or not
     in (0, 1), which no ratio has, a mu that is not finite or a sigma2 that is not finite and above 0.
     """
-    mus, sigma2s = normal.validate_normal_lists(mu, sigma2)
+    mus, sigma2s = normal.to_normal_float_lists(mu, sigma2)
     noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2
-    log_ratios = [_log_odds(share) for share in validate_hit_scores(shares, len(mus))]
+    log_ratios = [_log_odds(share) for share in to_hit_score_floats(shares, len(mus))]
     return (
         [(m * noise + x * s2) / (noise + s2) for m, s2, x in zip(mus, sigma2s, log_ratios, strict=True)],
         [s2 * noise / (noise + s2) for s2 in sigma2s],

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 
 
-def validate_normal_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+def to_normal_float_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return the posteriors of the items of one HIT, n floats each, as plain floats.
 
     Raises ValueError for lengths that differ, a mu that is not finite and a sigma2 that is not finite and above 0.
@@ -25,8 +25,8 @@ def validate_normal_lists(mu: Sequence[float], sigma2: Sequence[float]) -> tuple
     return mus, sigma2s
 
 
-def validate_normal_arrays(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return the posteriors of any items as float64 arrays. Raises ValueError as `validate_normal_lists`, except for
+def to_normal_arrays(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return the posteriors of any items as float64 arrays. Raises ValueError as `to_normal_float_lists`, except for
     lengths.
     """
     mu, sigma2 = np.asarray(mu, dtype=np.float64), np.asarray(sigma2, dtype=np.float64)

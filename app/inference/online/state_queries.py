@@ -1,17 +1,17 @@
 """State queries: a law asks for the state that it needs, and does not know where that state is kept.
 
-A law is pure. Its `step_hit` is a generator that yields a query, is sent the answer, and returns what the HIT changes:
+A law is pure. Its `compute_hit_change` is a generator that yields a query, is sent the answer, and returns what the HIT
+changes:
 
-    def step_hit(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         alpha, beta = yield ReadPosteriors(hit.items)
         ...
         return HitChange(hit.items, (alpha, beta))
 
-`run_law` answers the queries from memory, for replays and simulations. `record.law_runner.LawRunner` answers them from
-the database, with the changes of earlier HITs that are not stored yet. Both go through the same steps, and so to the
-same bits. An answer holds what earlier HITs of the campaign have changed; numbers without stored state are left out.
-
-A law that reads posteriors alone is an `ItemLaw` with an `update`, and has no generator to write.
+`run_law_steps` answers the queries from memory, for replays and simulations. `record.law_runner.LawRunner` answers them
+from the database, with the changes of earlier HITs that are not stored yet. Both go through the same steps, and so to
+the same bits. An answer holds what earlier HITs of the campaign have changed; numbers without stored state are left
+out. A law that reads posteriors alone is an `ItemLaw` with an `update`, and has no generator to write.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -82,15 +82,15 @@ Querying = Generator[StateQuery, Any, T]
 """A computation that yields queries, is sent their answers, and returns a T."""
 
 
-def run_law(steps: Querying[T], answer_query: Callable[[StateQuery], Any]) -> T:
+def run_law_steps(steps: Querying[T], answer_query: Callable[[StateQuery], Any]) -> T:
     """Return the result of a law's steps whose queries can all be answered at once."""
-    query_or_result = resume_law(steps, None)
+    query_or_result = resume_law_steps(steps, None)
     while isinstance(query_or_result, StateQuery):
-        query_or_result = resume_law(steps, answer_query(query_or_result))
+        query_or_result = resume_law_steps(steps, answer_query(query_or_result))
     return query_or_result
 
 
-def resume_law(steps: Querying[T], answer: Any) -> StateQuery | T:
+def resume_law_steps(steps: Querying[T], answer: Any) -> StateQuery | T:
     """Send the answer to the last query; return the next query, or the result of the steps."""
     try:
         return steps.send(answer)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, validate_interval_level
+from app.inference.ground.arrays import Array, checked_interval_level
 from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validate_hit_scores
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, to_hit_score_floats
 from app.inference.online.pair_updates import Posterior, apply_hit_pairs
 
 TRUESKILL_DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
@@ -32,26 +32,26 @@ def is_valid_trueskill_prior(mu: float, sigma2: float) -> bool:
 
 def score(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The mean mu, any real number."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[0].copy()
 
 
 def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
     """The variance sigma2, above 0."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     return np.broadcast_arrays(mu, sigma2)[1].copy()
 
 
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * np.sqrt(sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
+    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 
 def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array:
     """The density at x, any real number."""
-    mu, sigma2 = normal.validate_normal_arrays(mu, sigma2)
+    mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
     distance = np.asarray(x, dtype=np.float64) - mu
     return np.exp(-0.5 * distance * distance / sigma2) / np.sqrt(2.0 * np.pi * sigma2)
 
@@ -64,13 +64,13 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
     empty HIT, a score that is NaN or outside [0, 1], a mu that is not finite or a sigma2 that is not finite and above
     0.
     """
-    columns = normal.validate_normal_lists(mu, sigma2)
+    columns = normal.to_normal_float_lists(mu, sigma2)
     return apply_hit_pairs(
         columns,
-        validate_hit_scores(scores, len(mu)),
+        to_hit_score_floats(scores, len(mu)),
         parameters,
-        apply_win=partial(_apply_normal_outcome, surprise=truncated_normal.win_surprise),
-        apply_tie=partial(_apply_normal_outcome, surprise=truncated_normal.tie_surprise),
+        apply_win=partial(_apply_normal_outcome, surprise=truncated_normal.win_surprise_v_and_w),
+        apply_tie=partial(_apply_normal_outcome, surprise=truncated_normal.tie_surprise_v_and_w),
     )
 
 
@@ -116,7 +116,7 @@ LAW = ItemLaw(
         variance=variance,
         interval=interval,
         density=density,
-        scores_and_variances=normal.validate_normal_lists,  # the parameters themselves
+        scores_and_variances=normal.to_normal_float_lists,  # the parameters themselves
     ),
     reads="order",
     update=update,

@@ -25,7 +25,7 @@ _GAUSS_LEGENDRE_NODES = (
 )
 
 
-def win_surprise(t: float, epsilon: float) -> tuple[float, float]:
+def win_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (5) and w (9) of a win: v >= 0 and w in [0, 1], both falling as t - epsilon grows.
 
     Args:
@@ -33,11 +33,11 @@ def win_surprise(t: float, epsilon: float) -> tuple[float, float]:
         epsilon: The draw margin, at least 0, divided by c; any finite float.
 
     """
-    hazard, excess = _hazard_and_excess(epsilon - t)
+    hazard, excess = _normal_hazard_and_excess(epsilon - t)
     return hazard, hazard * excess
 
 
-def tie_surprise(t: float, epsilon: float) -> tuple[float, float]:
+def tie_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (6) and w (10) of a draw: v has the sign of -t, w lies in [0, 1].
 
     At epsilon = 0, where (6) and (10) are 0/0, it returns their limits -t and 1.
@@ -88,15 +88,15 @@ def _tie_surprise_in_tail(t: float, epsilon: float) -> tuple[float, float]:
     Only its ratio of tails q = Q(far) / Q(near) < 0.4 is needed.
     """
     near, far = t - epsilon, t + epsilon
-    hazard_near, excess_near = _hazard_and_excess(near)
-    hazard_far, excess_far = _hazard_and_excess(far)
+    hazard_near, excess_near = _normal_hazard_and_excess(near)
+    hazard_far, excess_far = _normal_hazard_and_excess(far)
     q = math.exp(-2.0 * epsilon * t) * hazard_near / hazard_far
     beyond = (excess_near - (2.0 * epsilon + excess_far) * q) / (1.0 - q)  # the mean, less `near`
     mean = near + beyond
     return mean, mean * beyond + 2.0 * epsilon * hazard_far * q / (1.0 - q)
 
 
-def _hazard_and_excess(y: float) -> tuple[float, float]:
+def _normal_hazard_and_excess(y: float) -> tuple[float, float]:
     """h(y) = phi(y) / Q(y) and its excess over y, for any finite y."""
     if y < _FRACTION_FROM:
         hazard = _SQRT_2_BY_PI * math.exp(-0.5 * y * y) / math.erfc(y * _SQRT_HALF)

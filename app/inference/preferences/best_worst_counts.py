@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, validate_numbers
+from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
 from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
 COMPANY_NOTE = Note(
@@ -67,8 +67,8 @@ def fit(
         Inestimable: No HIT has two items ("nothing_side_by_side").
 
     """
-    hits, n_hits = validate_numbers("hits", hits)
-    items, n_items = validate_numbers("items", items, n_items)
+    hits, n_hits = to_numbers_and_count("hits", hits)
+    items, n_items = to_numbers_and_count("items", items, n_items)
     scores = to_finite_vector("scores", scores)
     check_equal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
@@ -78,14 +78,16 @@ def fit(
     hits, items, scores = hits[has_company], items[has_company], scores[has_company]
     appearances = np.bincount(items, minlength=n_items)
     best, worst = (
-        sum_by_number(items, share_of_top_place(hits, signed, n_hits, tie_margin), n_items)
+        sum_by_number(items, top_rank_share_of_each_score(hits, signed, n_hits, tie_margin), n_items)
         for signed in (scores, -scores)
     )
     score, error = _score_and_error(best, worst, sum_by_number(items, 1.0 / size[hits], n_items), appearances)
-    return BestWorstCounts(score, error, appearances, appearances > 0, (COMPANY_NOTE, *_uncounted_notes(appearances)))
+    return BestWorstCounts(
+        score, error, appearances, appearances > 0, (COMPANY_NOTE, *_never_compared_item_notes(appearances))
+    )
 
 
-def share_of_top_place(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
+def top_rank_share_of_each_score(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
     """Return the share of each score in the highest rank of its HIT, (R,); the shares of a HIT add up to 1."""
     highest = np.full(n_hits, -np.inf)
     np.maximum.at(highest, hits, scores)
@@ -105,7 +107,7 @@ def _score_and_error(best: Array, worst: Array, by_chance: Array, appearances: I
     return (best - worst) / count, np.sqrt(variance / count)
 
 
-def _uncounted_notes(appearances: Integers) -> tuple[Note, ...]:
+def _never_compared_item_notes(appearances: Integers) -> tuple[Note, ...]:
     uncounted = np.flatnonzero(appearances == 0)
     sentence = "No HIT shows {0} with another item, so there is no count."
     return (Note("uncounted", sentence, make_mention("item", uncounted)),) if uncounted.size else ()

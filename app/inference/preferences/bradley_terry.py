@@ -36,7 +36,7 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
-        comparisons, _bradley_terry_likelihood, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+        comparisons, _bradley_terry_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
     )
 
 
@@ -60,14 +60,14 @@ def fit_rao_kupper(
     if not ties:
         note = Note("no_ties", "There are no ties, so this is Bradley-Terry with a zone of ties of width 0.")
         plain = fit_pairwise_scores(
-            comparisons, _bradley_terry_likelihood, prior=prior, tolerance=tolerance, notes=(note,)
+            comparisons, _bradley_terry_derivatives, prior=prior, tolerance=tolerance, notes=(note,)
         )
         return replace(plain, threshold=0.0)
     # Below 1, so that the start is finite where all are ties; that is refused with the groups known.
     share = ties / (all_judged + 1.0)
     # Where all scores are equal, P(tie) = (theta - 1) / (theta + 1).
     start = float(np.log1p(share) - np.log1p(-share))
-    return fit_pairwise_scores(comparisons, rao_kupper_likelihood, prior=prior, tolerance=tolerance, threshold=start)
+    return fit_pairwise_scores(comparisons, rao_kupper_derivatives, prior=prior, tolerance=tolerance, threshold=start)
 
 
 def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
@@ -81,7 +81,7 @@ def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     return (Note("ties_count_half", f"{ties} {count} as half a win for each of the two items."),)
 
 
-def _bradley_terry_likelihood(
+def _bradley_terry_derivatives(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
 ) -> LikelihoodDerivatives:
     """Log-likelihood: wins log P + losses log(1 - P), with P the logistic function of the difference."""
@@ -95,7 +95,7 @@ def _bradley_terry_likelihood(
     return LikelihoodDerivatives(value, slope=wins - judged * chance, bend=judged * odds / (1.0 + odds) ** 2)
 
 
-def rao_kupper_likelihood(
+def rao_kupper_derivatives(
     comparisons: PairOutcomeCounts, difference: Array, threshold: float, /
 ) -> LikelihoodDerivatives:
     """Log-likelihood, P(tie) = (e^2h - 1) P(first preferred) P(second preferred): (22) of Sakaguchi & Van Durme 2018, h

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, Integers, validate_interval_level
+from app.inference.ground.arrays import Array, Integers, checked_interval_level
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, validate_numbers
-from app.inference.observations.comparisons import BooleanArray, validate_comparisons
+from app.inference.ground.validation import check_equal_length, to_numbers_and_count
+from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
 
 _POOLED_DEGREES_OF_FREEDOM = 4.0  # the fewest that `moderated_means` gives the variance of all items
 
@@ -59,29 +59,32 @@ def fit(
     of each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item in few of these
     blocks is uncertain, so it is moderated towards that of all items (see `moderated_means`), and the interval is the
     rating -+ z errors: it holds the average rating that such judgments lead to. One pass is O(J). Raises ValueError as
-    `validate_comparisons`, for k or scale not above 0, `dependence_blocks` of another length, and for resamples without
+    `to_comparison_arrays`, for k or scale not above 0, `dependence_blocks` of another length, and for resamples without
     rng; Inestimable without judgments.
     """
     if not (0.0 < k < np.inf and 0.0 < scale < np.inf and np.isfinite(initial)):
         raise ValueError("k and scale must be finite and above 0, and initial finite")
     if resamples and rng is None:
         raise ValueError("resamples are random: they need rng")
-    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes, n_items)
-    block, n_blocks = validate_numbers(
+    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, n_items)
+    block, n_blocks = to_numbers_and_count(
         "together", np.arange(first.size) if dependence_blocks is None else dependence_blocks
     )
     check_equal_length(first=first, together=block)
     is_judged = np.bincount(first, minlength=n_items) + np.bincount(second, minlength=n_items) > 0
     start = np.where(is_judged, initial, np.nan)
-    score = _play_judgments(first, second, outcomes, start, k=k, scale=scale)
+    score = _elo_ratings_after_judgments(first, second, outcomes, start, k=k, scale=scale)
     error = np.full(n_items, np.nan)
     if rng is not None and resamples:
         draws = (_resample_judgments(block, n_blocks, rng) for _ in range(resamples))
         samples = [
-            _play_judgments(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale) for draw in draws
+            _elo_ratings_after_judgments(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale)
+            for draw in draws
         ]
-        error = _moderated_errors(np.var(samples, axis=0), _count_blocks_of_items(first, second, block, n_items))
-    reach = ndtri((1.0 + validate_interval_level(level)) / 2.0) * error
+        error = _moderated_standard_errors(
+            np.var(samples, axis=0), _count_blocks_by_item(first, second, block, n_items)
+        )
+    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * error
     return EloRatings(score, error, score - reach, score + reach, is_judged, _elo_notes(is_judged))
 
 
@@ -95,13 +98,13 @@ def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator
     return judgments
 
 
-def _count_blocks_of_items(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
+def _count_blocks_by_item(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
     """Return the number of blocks that include each item, (n_items,)."""
     of_item = np.unique(np.concatenate([first, second]) + n_items * np.tile(block, 2)) % n_items
     return np.bincount(of_item, minlength=n_items)
 
 
-def _moderated_errors(variance: Array, appearances: Integers) -> Array:
+def _moderated_standard_errors(variance: Array, appearances: Integers) -> Array:
     """Return standard errors, from each item's own variance with appearances - 1 degrees of freedom, and that of all
     items with `_POOLED_DEGREES_OF_FREEDOM`.
     """
@@ -114,7 +117,7 @@ def _moderated_errors(variance: Array, appearances: Integers) -> Array:
     return error
 
 
-def _play_judgments(
+def _elo_ratings_after_judgments(
     first: Integers, second: Integers, outcomes: Integers, initial_ratings: Array, *, k: float, scale: float
 ) -> Array:
     # Each judgment needs what the one before left, so this is a loop; on lists, which are faster than arrays at it.

@@ -14,7 +14,7 @@ from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
     count_pair_outcomes,
-    uncompared_notes,
+    uncompared_item_notes,
 )
 
 
@@ -53,7 +53,7 @@ def fit(
     "ignored" as in WMT13, or "half" a win for each. Opponents have equal weights, however often they met; opponents
     never met do not count (the published program counts them as lost, which works where all have met). The standard
     error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an opponent beaten
-    once out of once is not certain. Raises ValueError as `validate_comparisons`, and Inestimable if there are no
+    once out of once is not certain. Raises ValueError as `to_comparison_arrays`, and Inestimable if there are no
     judgments or only ties.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
@@ -70,9 +70,9 @@ def fit(
     )
     total = low_wins + high_wins
     guess = (low_wins + 0.5) / (total + 1.0)
-    opponents = _sum_over_both_items(decided_pairs, np.ones(total.size), np.ones(total.size))
-    win_shares = _sum_over_both_items(decided_pairs, low_wins / total, high_wins / total)
-    variance = _sum_over_both_items(decided_pairs, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
+    opponents = _sum_pair_values_by_item(decided_pairs, np.ones(total.size), np.ones(total.size))
+    win_shares = _sum_pair_values_by_item(decided_pairs, low_wins / total, high_wins / total)
+    variance = _sum_pair_values_by_item(decided_pairs, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
     estimable = opponents > 0
     divisor = np.where(estimable, opponents, np.nan)
     return ExpectedWins(
@@ -84,13 +84,13 @@ def fit(
     )
 
 
-def _sum_over_both_items(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
+def _sum_pair_values_by_item(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
     n_items = comparisons.n_items
     return sum_by_number(comparisons.low, low, n_items) + sum_by_number(comparisons.high, high, n_items)
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
-    notes = list(uncompared_notes(comparisons))
+    notes = list(uncompared_item_notes(comparisons))
     only_ties = np.flatnonzero(comparisons.is_compared & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."

@@ -45,11 +45,11 @@ def fit(
     if decision_radius == 0.0 and comparisons.tied.any():
         raise ValueError("there are ties, and with a decision_radius of 0 there can be none")
     spread = float(np.sqrt(2.0 * (ability_sd**2 + observation_sd**2)))
-    link = partial(hopkins_may_likelihood, radius=decision_radius / spread, spread=spread)
+    link = partial(hopkins_may_derivatives, radius=decision_radius / spread, spread=spread)
     return fit_pairwise_scores(comparisons, link, prior=prior, tolerance=tolerance)
 
 
-def hopkins_may_likelihood(
+def hopkins_may_derivatives(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /, *, radius: float, spread: float
 ) -> LikelihoodDerivatives:
     """Log-likelihood of the comparisons, with first and minus second derivative in each difference, (P,).
@@ -57,9 +57,9 @@ def hopkins_may_likelihood(
     `radius` is in spreads.
     """
     d = difference / spread
-    win, win_slope, win_bend = _log_win_chance(d - radius)
-    loss, loss_slope, loss_bend = _log_win_chance(-d - radius)
-    tie, tie_slope, tie_bend = _log_tie_chance(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
+    win, win_slope, win_bend = _log_win_chance_and_derivatives(d - radius)
+    loss, loss_slope, loss_bend = _log_win_chance_and_derivatives(-d - radius)
+    tie, tie_slope, tie_bend = _log_tie_chance_and_derivatives(d, radius) if comparisons.tied.any() else (0.0 * d,) * 3
     wins, losses, ties = comparisons.low_won, comparisons.high_won, comparisons.tied
     return LikelihoodDerivatives(
         value=float(wins @ win + losses @ loss + ties @ tie),
@@ -68,14 +68,14 @@ def hopkins_may_likelihood(
     )
 
 
-def _log_win_chance(x: Array) -> tuple[Array, Array, Array]:
+def _log_win_chance_and_derivatives(x: Array) -> tuple[Array, Array, Array]:
     """Return the logarithm of Phi(x), its slope, and minus its second derivative."""
     log_chance = log_ndtr(x)
     slope = np.exp(-0.5 * x**2 - _LOG_ROOT_2_PI - log_chance)
     return log_chance, slope, slope * (slope + x)
 
 
-def _log_tie_chance(d: Array, radius: float) -> tuple[Array, Array, Array]:
+def _log_tie_chance_and_derivatives(d: Array, radius: float) -> tuple[Array, Array, Array]:
     """Return the logarithm of Phi(radius - d) - Phi(-radius - d), its slope and minus its second derivative in d.
 
     It is evaluated on the side where both tails are small.

@@ -65,7 +65,7 @@ class ImpliedCounts:
             self.answered_reversed + other.answered_reversed,
         )
 
-    def wrong_share_interval(self, level: float = 0.95) -> tuple[float, float, float] | None:
+    def contradicted_share_with_interval(self, level: float = 0.95) -> tuple[float, float, float] | None:
         """Share of implied pairs answered otherwise, with Wilson's interval (1927); None where none was asked.
 
         Pairs of one annotator share items, so the interval is rather too narrow.
@@ -126,7 +126,7 @@ class Implications:
             self.tally += ImpliedCounts(1, -1, 1, outcome != implied, outcome == -implied)
         else:
             self.tally += ImpliedCounts(
-                1, self._insert_preference(*((a, b) if outcome > 0 else (b, a))) if outcome else 0
+                1, self._insert_preference_and_count_implied(*((a, b) if outcome > 0 else (b, a))) if outcome else 0
             )
         return implied
 
@@ -149,7 +149,7 @@ class Implications:
             return self._items[:0]
         return self._items_of_bits((self._below[row] | np.packbits(self._rows_above(row))) & ~self._told[row])
 
-    def known_items(self) -> list[int]:
+    def items_in_order_of_arrival(self) -> list[int]:
         """Return the items of the order, in the order in which they came."""
         return [*self._row]
 
@@ -158,7 +158,7 @@ class Implications:
         row = self._row[item]
         return np.sort(self._items_of_bits(self._below[row] & ~self._told[row]))
 
-    def _insert_preference(self, winner_row: int, loser_row: int) -> int:
+    def _insert_preference_and_count_implied(self, winner_row: int, loser_row: int) -> int:
         """Put all rows above the winner above all rows below the loser.
 
         Rows that are above both already know the latter. Returns the number of newly implied pairs beyond the answered
@@ -214,7 +214,7 @@ def _set_bit(table: BitTable, row: int, column: int) -> None:
     table[row, column >> 3] |= _column_bit(column)
 
 
-def replay_implications(
+def implications_and_implied_outcomes(
     first: Iterable[int], second: Iterable[int], outcomes: Iterable[PairOutcome], annotators: Iterable[int]
 ) -> tuple[dict[int, Implications], list[PairOutcome | None]]:
     """Return each annotator's implications, and the outcome implied for each pair before it was answered.

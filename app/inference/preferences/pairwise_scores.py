@@ -20,7 +20,12 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
 from app.inference.ground.validation import sum_by_number
-from app.inference.observations.comparisons import BooleanArray, PairOutcomeCounts, connected_groups, uncompared_notes
+from app.inference.observations.comparisons import (
+    BooleanArray,
+    PairOutcomeCounts,
+    connected_group_of_each_item,
+    uncompared_item_notes,
+)
 
 WEAK_PRIOR = 0.1
 """Precision of the Normal prior on a score: the information of 0.4 comparisons with an equal item (Bradley-Terry)."""
@@ -134,7 +139,7 @@ def fit_pairwise_scores(
         raise ValueError(f"prior must be a finite number of at least 0, not {prior}")
     if not 0.0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be a finite number above 0, not {tolerance}")
-    group = connected_groups(comparisons, strongly_connected=prior == 0.0)
+    group = connected_group_of_each_item(comparisons, strongly_connected=prior == 0.0)
     members = np.flatnonzero(group >= 0)
     if not members.size:
         raise Inestimable(
@@ -156,7 +161,7 @@ def fit_pairwise_scores(
         threshold_error=threshold_error,
         log_likelihood=best.slopes.value,
         iterations=iterations,
-        notes=(*notes, *uncompared_notes(comparisons), *_group_notes(comparisons, group, prior), *error_notes),
+        notes=(*notes, *uncompared_item_notes(comparisons), *_group_notes(comparisons, group, prior), *error_notes),
     )
 
 
@@ -196,7 +201,9 @@ def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) 
         sizes = np.bincount(group[group >= 0])
         members = [make_mention("item", group == number) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
-        never_met = prior > 0.0 or connected_groups(comparisons, strongly_connected=False).max() == group.max()
+        never_met = (
+            prior > 0.0 or connected_group_of_each_item(comparisons, strongly_connected=False).max() == group.max()
+        )
         why = "were never compared with each other" if never_met else "did not beat or tie each other in both ways"
         sentence = (
             f"The items form {sizes.size} groups that {why}, so scores can be compared only within a group: "
@@ -263,7 +270,7 @@ class _NewtonFit:
     def uncertainty(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
         """Return variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
-        variance, notes = curvature.inverse_diagonal()
+        variance, notes = curvature.inverse_diagonal_by_batches()
         if not fits_threshold:
             return variance, np.nan, notes
         direction, threshold_curvature = self.score_shift_and_threshold_curvature(curvature, point)
@@ -338,23 +345,23 @@ class _Curvature:
             diagonal[np.unique(self.group, return_index=True)[1]] *= 2.0
         return splu((diags_array(diagonal) - self.upper - self.lower).tocsc()).solve(right)
 
-    def inverse_diagonal(self) -> tuple[Array, tuple[Note, ...]]:
+    def inverse_diagonal_by_batches(self) -> tuple[Array, tuple[Note, ...]]:
         """Return the variances, (n,): exact in groups of up to 2,000 items, else estimated."""
         if self.size.size == 1:
-            return self.inverse_diagonal_undivided()
+            return self.inverse_diagonal_in_one_piece()
         variance, notes = np.empty(self.n), list[Note]()
         order = np.argsort(self.group, kind="stable")
         weights = (self.upper + self.lower)[order][:, order].tocsr()
-        for groups_here, items_here in self.iterate_batches():
+        for groups_here, items_here in self.iterate_group_batches():
             group = self.group[order[items_here]]
             # Halves, so that upper and lower make the whole again.
             upper = weights[items_here, items_here] / 2.0
             block = _Curvature(upper, self.prior, group - groups_here.start, self.size[groups_here])
-            variance[order[items_here]], block_notes = block.inverse_diagonal_undivided()
+            variance[order[items_here]], block_notes = block.inverse_diagonal_in_one_piece()
             notes += block_notes
         return variance, tuple(notes)
 
-    def iterate_batches(self) -> Iterator[tuple[slice, slice]]:
+    def iterate_group_batches(self) -> Iterator[tuple[slice, slice]]:
         """Yield groups, the largest first, and their items in order of groups: each large one alone, small ones
         together.
         """
@@ -364,7 +371,7 @@ class _Curvature:
         for start, stop in pairwise([0, *cuts.tolist()]):
             yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
 
-    def inverse_diagonal_undivided(self) -> tuple[Array, tuple[Note, ...]]:
+    def inverse_diagonal_in_one_piece(self) -> tuple[Array, tuple[Note, ...]]:
         if self.n <= _DENSE_INVERSE:
             return self.exact_inverse_diagonal(), ()
         variance, note = self.estimate_inverse_diagonal()

@@ -12,7 +12,7 @@ from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
     count_pair_outcomes,
-    uncompared_notes,
+    uncompared_item_notes,
 )
 
 
@@ -44,19 +44,19 @@ def fit(
     Arrays are (J,): item numbers and outcomes +1 (first preferred), 0 (tie), -1 (second preferred), as a rule of one
     annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R (x R
     y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing or
-    there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `validate_comparisons`.
+    there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `to_comparison_arrays`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.is_compared)
-    notes = uncompared_notes(comparisons)
+    notes = uncompared_item_notes(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
         return AbsoluteScores(
             nothing, np.isfinite(nothing), (), (*notes, _missing_pairs_note(comparisons, compared_items))
         )
-    relation = _preference_relation(comparisons, compared_items)
+    relation = _preference_relation_matrix(comparisons, compared_items)
     f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
-    cycle = tuple(int(compared_items[item]) for item in _find_cycle(relation, f))
+    cycle = tuple(int(compared_items[item]) for item in _intransitive_triple_if_any(relation, f))
     if cycle:
         sentence = (
             "No scale fits these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
@@ -82,7 +82,7 @@ def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers
     return Note("pairs_missing", sentence, make_mention("item", [low, high]))
 
 
-def _preference_relation(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
+def _preference_relation_matrix(comparisons: PairOutcomeCounts, compared_items: Integers) -> BooleanArray:
     """Return R as a matrix over the compared items; every pair is there."""
     low, high = np.searchsorted(compared_items, comparisons.low), np.searchsorted(compared_items, comparisons.high)
     relation = np.eye(compared_items.size, dtype=np.bool_)
@@ -91,7 +91,7 @@ def _preference_relation(comparisons: PairOutcomeCounts, compared_items: Integer
     return relation
 
 
-def _find_cycle(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
+def _intransitive_triple_if_any(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
     """Return three items that break transitivity, or none; R is complete.
 
     Where f does not mirror R, there are x and y with y R x although f is no higher for y than for x (y better) or lower

@@ -33,11 +33,11 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
-        comparisons, _thurstone_likelihood, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+        comparisons, _thurstone_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
     )
 
 
-def _thurstone_likelihood(
+def _thurstone_derivatives(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
 ) -> LikelihoodDerivatives:
     wins = comparisons.low_won + 0.5 * comparisons.tied

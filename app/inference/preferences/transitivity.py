@@ -9,12 +9,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_numbers_and_count
 from app.inference.observations.comparisons import (
     BooleanArray,
     count_equal_followers,
-    follower_pairs,
-    validate_comparisons,
+    follower_position_pairs,
+    to_comparison_arrays,
 )
 
 CHANCE_OF_TRANSITIVE_TRIAD = 13 / 27
@@ -70,12 +70,12 @@ def fit(
     transitive if "at least as good as" is (a weak order). If an annotator judged a pair more than once, the first
     judgment counts; `retest` is about the others. Pairs from scores in one HIT are transitive by construction, so with
     `hits` given, (J,), a triad counts only if its pairs come from three different HITs. Time grows with the judgments
-    and the triads examined, not with the number of items. Raises ValueError as `validate_comparisons`, and Inestimable
+    and the triads examined, not with the number of items. Raises ValueError as `to_comparison_arrays`, and Inestimable
     if there is no triad (code "no_triads") or no judgment.
     """
-    first, second, outcomes, n_items = validate_comparisons(first, second, outcomes)
-    annotators, n_annotators = validate_numbers("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else validate_numbers("hits", hits)
+    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes)
+    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else to_numbers_and_count("hits", hits)
     check_equal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
     edges = _make_comparison_edges(
@@ -169,7 +169,7 @@ def _iterate_triads(edges: _ComparisonEdges) -> Iterator[tuple[Integers, Boolean
     follower_counts = count_equal_followers(edges.source)
     cuts = (np.flatnonzero(np.diff(np.cumsum(follower_counts) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
     for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
-        ab, ac = follower_pairs(follower_counts, start, stop)
+        ab, ac = follower_position_pairs(follower_counts, start, stop)
         wanted_keys = edges.target[ab] * edges.n_nodes + edges.target[ac]
         bc = np.minimum(np.searchsorted(keys, wanted_keys), keys.size - 1)
         is_closed = keys[bc] == wanted_keys

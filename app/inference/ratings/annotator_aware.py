@@ -12,7 +12,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import (
@@ -20,9 +20,9 @@ from app.inference.ratings.annotator_evidence import (
     MIN_EVIDENCE_JUDGMENTS,
     N,
     ScoredJudgments,
-    collect_evidence,
+    evidence_by_annotator,
 )
-from app.inference.ratings.annotator_fixed_point import FixedPoint, find_fixed_point
+from app.inference.ratings.annotator_fixed_point import FixedPoint, iterate_to_fixed_point
 
 Mask = npt.NDArray[np.bool_]
 
@@ -99,19 +99,21 @@ def fit(
     """
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
-    judgments = validate_scored_judgments(items, annotators, scores, n_items, n_annotators)
-    fixed_point = find_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
-    evidence = collect_evidence(judgments, learning.summarise_others(judgments, fixed_point.beliefs, fixed_point.crowd))
+    judgments = to_scored_judgments(items, annotators, scores, n_items, n_annotators)
+    fixed_point = iterate_to_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
+    evidence = evidence_by_annotator(
+        judgments, learning.summarise_others(judgments, fixed_point.beliefs, fixed_point.crowd)
+    )
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(
         learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0)
     )
     if trust is not None:
         crowd = replace(crowd, trust=trust)
-    return _summarise_fixed_point(judgments, fixed_point, crowd, evidence, tolerance)
+    return _make_scores_from_fixed_point(judgments, fixed_point, crowd, evidence, tolerance)
 
 
-def validate_scored_judgments(
+def to_scored_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -119,8 +121,8 @@ def validate_scored_judgments(
     n_annotators: int | None,
 ) -> ScoredJudgments:
     """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
-    items, item_count = validate_numbers("items", items, n_items)
-    annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
+    items, item_count = to_numbers_and_count("items", items, n_items)
+    annotators, annotator_count = to_numbers_and_count("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
@@ -130,11 +132,13 @@ def validate_scored_judgments(
     return ScoredJudgments.from_arrays(items, annotators, values, item_count, annotator_count)
 
 
-def _summarise_fixed_point(
+def _make_scores_from_fixed_point(
     judgments: ScoredJudgments, fixed_point: FixedPoint, crowd: Crowd, evidence: Array, tolerance: float
 ) -> AnnotatorAwareScores:
     beliefs = fixed_point.beliefs
-    weight, score = learning.correct_scores(judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust)
+    weight, score = learning.judgment_weights_and_corrected_scores(
+        judgments, beliefs, crowd, trust=crowd.trust, scale_trust=crowd.scale_trust
+    )
     # Two sums, as the online law keeps them: an item that everyone put at 1 has exactly the score 1.
     above, below = judgments.sum_by_item(weight * score), judgments.sum_by_item(weight * (1.0 - score))
     total = judgments.sum_by_item(weight)
@@ -164,7 +168,7 @@ def _summarise_fixed_point(
         converged=fixed_point.residual <= tolerance,
         notes=(
             *_convergence_notes(fixed_point, tolerance),
-            *_fit_trust_notes(is_judged, evidence, is_compared, crowd),
+            *_annotator_aware_fit_notes(is_judged, evidence, is_compared, crowd),
         ),
     )
 
@@ -199,7 +203,7 @@ FIT_SENTENCE = "This fit reads all judgments at once."
 OTHER_FIT_SENTENCE = "Scores that a campaign learned answer by answer can differ from it."
 
 
-def _fit_trust_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
+def _annotator_aware_fit_notes(is_judged: Mask, evidence: Array, is_compared: Mask, crowd: Crowd) -> tuple[Note, ...]:
     notes = []
     if unjudged := int(np.count_nonzero(~is_judged)):
         notes.append(Note("items_unseen", f"{unjudged:,} of {len(is_judged):,} items have no judgment and no score."))

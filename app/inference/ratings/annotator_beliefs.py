@@ -47,7 +47,7 @@ from app.inference.ratings.annotator_evidence import (
     N,
     ScoredJudgments,
     Y,
-    agreement_with_others,
+    correlation_with_mean_of_others,
 )
 
 RELIABILITIES: Final = np.array(
@@ -187,12 +187,12 @@ def crowd_from_totals(totals: Array) -> Crowd:
         scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
         typical_information=float(max(mean_information, 1e-9)),
         headroom=float(max(headroom / judgments, 0.01)),
-        trust=_trust_in_gain(totals, 0),
-        scale_trust=_trust_in_gain(totals, 1),
+        trust=_trust_in_correction(totals, 0),
+        scale_trust=_trust_in_correction(totals, 1),
     )
 
 
-def _trust_in_gain(totals: Array, gain_number: int) -> float:
+def _trust_in_correction(totals: Array, gain_number: int) -> float:
     """Positive part of James & Stein's factor for one of the two mean gains; 0 for about four annotators or fewer.
 
     The standard error of a mean over few annotators may be far too small by chance, so its square is multiplied by k /
@@ -215,7 +215,7 @@ def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     crowd.
     """
     return _estimate_in_blocks(
-        evidence, lambda block: _beliefs_from_grid(*_log_weight_grid(block, crowd), LOG_SCALE_GRID)
+        evidence, lambda block: _beliefs_from_grid(*_log_weights_and_bias_moments(block, crowd), LOG_SCALE_GRID)
     )
 
 
@@ -223,7 +223,7 @@ def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
     """Return the log-probability of each annotator's answers given the others', added up over those who answered."""
     answered = evidence[evidence[:, N] > 0.0]
     blocks = (
-        _log_weight_grid(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
+        _log_weights_and_bias_moments(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
         for k in range(0, len(answered), _ANNOTATORS_PER_BLOCK)
     )
     return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
@@ -239,7 +239,10 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     wide_crowd = replace(crowd, bias_sd=_RANDOM_BIAS_SD / crowd.spread, scale_sd=_ODD_SCALE_SD)
 
     def describe_block(block: Array) -> AnnotatorBeliefs:
-        (alike, *more), (odd, *odd_more) = _log_weight_grid(block, crowd), _log_weight_grid(block, wide_crowd)
+        (alike, *more), (odd, *odd_more) = (
+            _log_weights_and_bias_moments(block, crowd),
+            _log_weights_and_bias_moments(block, wide_crowd),
+        )
         log_weight = np.concatenate([alike + math.log(1.0 - _ODD_SHARE), odd + math.log(_ODD_SHARE)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
         return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(LOG_SCALE_GRID, 2))
@@ -256,12 +259,12 @@ def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBe
     return AnnotatorBeliefs.from_rows(np.concatenate([block.to_rows() for block in blocks]))
 
 
-def _log_weight_grid(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
+def _log_weights_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
     """Return log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias.
 
     The bias is integrated out exactly; each array is (A, CLASSES, S).
     """
-    log_likelihood, bias, bias_variance = answer_likelihood(evidence, crowd)
+    log_likelihood, bias, bias_variance = log_likelihood_and_bias_moments(evidence, crowd)
     return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd.scale_sd), bias, bias_variance
 
 
@@ -285,7 +288,7 @@ def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log
     )
 
 
-def answer_likelihood(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
+def log_likelihood_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
     """Return the log-likelihood of the answers given m and v, and the mean and variance of the bias; each (A, CLASSES,
     S).
 
@@ -322,7 +325,7 @@ def _log_scale_prior(scale_sd: float) -> Array:
     return normalised
 
 
-def correct_scores(
+def judgment_weights_and_corrected_scores(
     judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd, *, trust: float, scale_trust: float
 ) -> tuple[Array, Array]:
     """Return each judgment's weight in (0, 1] and corrected score in [0, 1].
@@ -332,7 +335,7 @@ def correct_scores(
     weight = 1.0 + trust * (np.minimum(beliefs.information / crowd.typical_information, 1.0) - 1.0)
     if trust == 0.0:  # the scores are to be the very scores, not their logits turned back
         return weight[judgments.annotators], judgments.scores
-    bias = trust * logit_bias(beliefs, crowd)
+    bias = trust * logit_bias_of_each_annotator(beliefs, crowd)
     scale = portable_exp(trust * scale_trust * beliefs.log_scale)
     shift = bias + logit(crowd.centre) * (1.0 - scale)
     inside = (judgments.scores > 0.0) & (judgments.scores < 1.0)
@@ -342,7 +345,7 @@ def correct_scores(
     return weight[judgments.annotators], np.where(inside, expit(corrected_logits), judgments.scores)
 
 
-def logit_bias(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
+def logit_bias_of_each_annotator(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """Return each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
     return np.clip(beliefs.bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
@@ -353,9 +356,11 @@ def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crow
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
     too. Without others: m = 0, v = 1, mean score and weight 0.
     """
-    columns = [*consensus_of_others(judgments, beliefs, crowd)]
+    columns = [*consensus_mean_and_variance_of_others(judgments, beliefs, crowd)]
     for trust, scale_trust in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)):
-        weight, score = correct_scores(judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust)
+        weight, score = judgment_weights_and_corrected_scores(
+            judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust
+        )
         total = judgments.sum_of_others(weight)
         has_others = total > _ZERO_WEIGHT
         mean = judgments.sum_of_others(weight * score) / np.where(has_others, total, 1.0)
@@ -363,7 +368,9 @@ def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crow
     return np.array(columns)
 
 
-def consensus_of_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> tuple[Array, Array]:
+def consensus_mean_and_variance_of_others(
+    judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd
+) -> tuple[Array, Array]:
     """Return mean and variance of t by the other annotators' judgments of the same item, for each judgment; (J,)
     each.
     """
@@ -382,7 +389,8 @@ def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_
     compared_count = np.where(enough, evidence[:, COMPARED], 0.0)
     voice = compared_count * np.minimum(beliefs.information / typical_information, 1.0)
     agreements = [
-        agreement_with_others(moments) for moments in np.split(evidence[:, COMPARED + 1 :], MEAN_KIND_COUNT, axis=1)
+        correlation_with_mean_of_others(moments)
+        for moments in np.split(evidence[:, COMPARED + 1 :], MEAN_KIND_COUNT, axis=1)
     ]
     columns = [compared_count, compared_count * compared_count, voice, voice * voice]
     for before, after in ((PLAIN_MEAN, BIAS_CORRECTED_MEAN), (BIAS_CORRECTED_MEAN, CORRECTED_MEAN)):

@@ -73,7 +73,7 @@ def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
     return np.column_stack([judgments.sum_by_annotator(column) for column in columns])
 
 
-def collect_evidence(judgments: ScoredJudgments, others: Array) -> Array:
+def evidence_by_annotator(judgments: ScoredJudgments, others: Array) -> Array:
     """Return the evidence (n_annotators, EVIDENCE) from judgments and `summarise_others`, (OTHERS, J)."""
     y = judgments.scores
     columns = [(others[3] > 0.0) * 1.0]
@@ -83,7 +83,7 @@ def collect_evidence(judgments: ScoredJudgments, others: Array) -> Array:
     return np.column_stack([answer_moments(judgments, *others[:2]), *map(judgments.sum_by_annotator, columns)])
 
 
-def agreement_with_others(moments: Array) -> Array:
+def correlation_with_mean_of_others(moments: Array) -> Array:
     """Return the weighted correlation of an annotator's scores with the mean of the others; 0 if either does not
     vary.
     """

@@ -66,7 +66,7 @@ class _Round:
         return float(np.abs(self.step).max())
 
 
-def find_fixed_point(
+def iterate_to_fixed_point(
     judgments: ScoredJudgments, *, max_rounds: int, tolerance: float, starts: Sequence[float] = START_INFORMATION
 ) -> FixedPoint:
     """Return the fixed point; if no start led to one within `max_rounds`, the nearest point that a start reached.
@@ -128,7 +128,9 @@ def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Cro
         np.zeros((a, RELIABILITY_COUNT)), information, slope, offset, unknown, unknown, unknown, unknown
     )
     crowd = replace(counted_crowd, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
-    evidence = answer_moments(judgments, *learning.consensus_of_others(judgments, point_beliefs, crowd))
+    evidence = answer_moments(
+        judgments, *learning.consensus_mean_and_variance_of_others(judgments, point_beliefs, crowd)
+    )
     beliefs = learning.estimate_beliefs(evidence, crowd)
     step = _point_from_beliefs(beliefs, _crowd_from_beliefs(evidence, beliefs)) - point
     return _Round(point, step, evidence, beliefs, crowd)

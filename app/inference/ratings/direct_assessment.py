@@ -1,8 +1,9 @@
 """Direct assessment: each item's score is the mean of its judgments (Sakaguchi & Van Durme 2018, section 2).
 
-`fit` is for scores on a continuous scale, `assess_labels` for labelled points, `assess_standardised_scores` for scores
-whose annotators differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013). Intervals
-are those of `moderated_means`: a bootstrap over an item's own few judgments would hold the true mean far too seldom.
+`fit` is for scores on a continuous scale, `mean_and_median_labels` for labelled points, `assess_standardised_scores`
+for scores whose annotators differ in strictness and in how much of the scale they use, as in WMT (Graham et al. 2013).
+Intervals are those of `moderated_means`: a bootstrap over an item's own few judgments would contain the true mean far
+too seldom.
 """
 
 from dataclasses import dataclass, replace
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.arrays import Array, Integers, validate_interval_level
+from app.inference.ground.arrays import Array, Integers, checked_interval_level
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, validate_numbers
+from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
 
@@ -104,11 +105,11 @@ def fit(
         Inestimable: "no_judgments".
 
     """
-    items, annotators, values, count, _ = _validate_assessment_arrays(items, annotators, scores, n_items, n_annotators)
-    return _assess_items(items, annotators, values, count, scale=scale, level=level)[0]
+    items, annotators, values, count, _ = _to_assessment_arrays(items, annotators, scores, n_items, n_annotators)
+    return _assessment_and_moderated_means(items, annotators, values, count, scale=scale, level=level)[0]
 
 
-def assess_labels(
+def mean_and_median_labels(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -119,10 +120,10 @@ def assess_labels(
     level: float = 0.95,
 ) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, label_count = validate_numbers("labels", labels, n_labels)
-    items, annotators, values, count, _ = _validate_assessment_arrays(items, annotators, labels, n_items, n_annotators)
+    labels, label_count = to_numbers_and_count("labels", labels, n_labels)
+    items, annotators, values, count, _ = _to_assessment_arrays(items, annotators, labels, n_items, n_annotators)
     scale = (0.0, label_count - 1.0) if label_count > 1 else None
-    mean, means = _assess_items(items, annotators, values, count, scale=scale, level=level)
+    mean, means = _assessment_and_moderated_means(items, annotators, values, count, scale=scale, level=level)
     median, error = (
         _item_medians(items, labels, mean.judgments),
         means.standard_error * _median_error_ratio(mean.judgments),
@@ -148,10 +149,10 @@ def assess_standardised_scores(
     z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for `fit`;
     also `Inestimable` (`nothing_varies`) if no annotator has z-scores.
     """
-    items, annotators, values, count, annotator_count = _validate_assessment_arrays(
+    items, annotators, values, count, annotator_count = _to_assessment_arrays(
         items, annotators, scores, n_items, n_annotators
     )
-    mean, sd, judgment_counts = _group_mean_and_deviation(annotators, values, annotator_count)
+    mean, sd, judgment_counts = _group_means_deviations_and_counts(annotators, values, annotator_count)
     usable = np.nan_to_num(sd) > 0.0
     if len(items) and not usable.any():
         raise Inestimable(
@@ -160,7 +161,7 @@ def assess_standardised_scores(
     is_kept = usable[annotators]
     kept_annotators = annotators[is_kept]
     z = (values[is_kept] - mean[kept_annotators]) / sd[kept_annotators]
-    scored, _ = _assess_items(
+    scored, _ = _assessment_and_moderated_means(
         items[is_kept],
         kept_annotators,
         z,
@@ -172,7 +173,7 @@ def assess_standardised_scores(
     return StandardisedScores(scored, mean, sd, usable)
 
 
-def _validate_assessment_arrays(
+def _to_assessment_arrays(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -180,14 +181,14 @@ def _validate_assessment_arrays(
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
     """Return the judgments as arrays, and the numbers of items and annotators."""
-    items, item_count = validate_numbers("items", items, n_items)
-    annotators, annotator_count = validate_numbers("annotators", annotators, n_annotators)
+    items, item_count = to_numbers_and_count("items", items, n_items)
+    annotators, annotator_count = to_numbers_and_count("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
     check_equal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count
 
 
-def _assess_items(
+def _assessment_and_moderated_means(
     items: Integers,
     annotators: Integers,
     values: Array,
@@ -197,10 +198,10 @@ def _assess_items(
     level: float,
     notes: tuple[Note, ...] = (),
 ) -> tuple[DirectAssessment, ModeratedMeans]:
-    validate_interval_level(level)
+    checked_interval_level(level)
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
-    mean, _, judgments = _group_mean_and_deviation(items, values, item_count)
+    mean, _, judgments = _group_means_deviations_and_counts(items, values, item_count)
     tally = Tally.empty(item_count).add_judgments(items, annotators, values)
     means = replace(moderate_means(tally, scale), mean=mean)
     low, high = means.interval(level)
@@ -208,20 +209,22 @@ def _assess_items(
     return DirectAssessment(mean, means.standard_error, low, high, judgments, judgments > 0, notes), means
 
 
-def _group_mean_and_deviation(groups: Integers, values: Array, group_count: int) -> tuple[Array, Array, Integers]:
+def _group_means_deviations_and_counts(
+    groups: Integers, values: Array, group_count: int
+) -> tuple[Array, Array, Integers]:
     """Return mean, standard deviation and number of the values of each group, NaN where there is none."""
     numbers = np.bincount(groups, minlength=group_count)
     lowest = np.full(group_count, np.inf)
     np.minimum.at(lowest, groups, values)
     # Differences from a group's lowest value: so equal values have a deviation of 0, not one of rounding.
     above_lowest = values - lowest[groups]
-    mean = _divide_by_positive(np.bincount(groups, weights=above_lowest, minlength=group_count), numbers)
+    mean = _divide_or_nan_unless_positive(np.bincount(groups, weights=above_lowest, minlength=group_count), numbers)
     squares = np.bincount(groups, weights=(above_lowest - mean[groups]) ** 2, minlength=group_count)
     mean_of_values = np.where(numbers > 0, lowest + mean, np.nan)
-    return mean_of_values, np.sqrt(_divide_by_positive(squares, numbers - 1)), numbers
+    return mean_of_values, np.sqrt(_divide_or_nan_unless_positive(squares, numbers - 1)), numbers
 
 
-def _divide_by_positive(totals: npt.NDArray[Any], numbers: Integers) -> Array:
+def _divide_or_nan_unless_positive(totals: npt.NDArray[Any], numbers: Integers) -> Array:
     """Return the quotient, NaN where the number is not above 0."""
     quotient: Array = np.divide(totals, numbers, out=np.full(len(totals), np.nan), where=numbers > 0)
     return quotient
@@ -252,16 +255,18 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
     judged_again = int((tally.judgments > tally.annotators).sum())
     notes = []
     if unjudged:
-        notes.append(Note("no_score", f"{_count_items_text(unjudged, 'has', 'have')} no judgment, and so no score."))
+        notes.append(
+            Note("no_score", f"{_item_count_with_verb(unjudged, 'has', 'have')} no judgment, and so no score.")
+        )
     if np.isnan(means.standard_error).all():
         notes.append(_no_intervals_note(tally))
     elif single:
         sentence = (
-            f"{_count_items_text(single, 'has', 'have')} one judgment: its error is estimated from the other items."
+            f"{_item_count_with_verb(single, 'has', 'have')} one judgment: its error is estimated from the other items."
         )
         notes.append(Note("one_judgment", sentence))
     if judged_again:
-        subject = _count_items_text(judged_again, "was", "were")
+        subject = _item_count_with_verb(judged_again, "was", "were")
         sentence = f"{subject} judged again by the same annotator, which does not narrow any interval."
         notes.append(Note("judged_again", sentence))
     return tuple(notes)
@@ -274,7 +279,7 @@ def _no_intervals_note(tally: Tally) -> Note:
     return Note("no_intervals", f"{why}, so it is unknown how far they differ, and there are no intervals.")
 
 
-def _count_items_text(count: int, singular_verb: str, plural_verb: str) -> str:
+def _item_count_with_verb(count: int, singular_verb: str, plural_verb: str) -> str:
     return f"1 item {singular_verb}" if count == 1 else f"{count:,} items {plural_verb}"
 
 

@@ -96,7 +96,7 @@ def _interpolate_table(standardised_places: Array, table: Array) -> Array:
     return probabilities
 
 
-def believed_true_means(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
+def beliefs_with_and_without_prior(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
     """Return the beliefs about all items, with the prior and without; unjudged items are distributed as the others.
 
     Empty where the judgments do not tell how far annotators differ, or how far items do.
@@ -122,7 +122,7 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
 
     It integrates over the value of the best of the others: all of the best must be above that value.
     """
-    order = _split_best(score, best_count)
+    order = _best_and_other_items(score, best_count)
     if not len(order[1]):
         return 1.0
     best_items, others = map(believed.select_items, order)
@@ -142,7 +142,7 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
         return np.exp([below, above])
 
     highest, above = _refine_chances(chances, np.array([low, high]))
-    return min(1.0, float(np.diff(highest, prepend=0.0) @ _midpoint_values(above)))
+    return min(1.0, float(np.diff(highest, prepend=0.0) @ _means_of_neighbouring_values(above)))
 
 
 def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Array:
@@ -162,14 +162,14 @@ def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Arra
     return refined_chances
 
 
-def item_chances_of_best(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> Array:
+def item_chances_of_right_side_of_best(believed: BelievedMeans, score: Array, best_count: int, margin: float) -> Array:
     """Return each item's probability of being on the right side of the best, (N,), except for differences of `margin`.
 
     For one of the `best_count` highest by score this is the probability that all of the others are below it; for
     another item, that all of the best are above it. Either is sufficient for the item to be on the right side, and not
     necessary: the true probability is no smaller.
     """
-    best_items, others = _split_best(score, best_count)
+    best_items, others = _best_and_other_items(score, best_count)
     chances = np.ones(len(score))
     if len(others):
         chances[best_items] = _chances_above_others(
@@ -181,7 +181,7 @@ def item_chances_of_best(believed: BelievedMeans, score: Array, best_count: int,
     return chances
 
 
-def _split_best(score: Array, best_count: int) -> tuple[Integers, Integers]:
+def _best_and_other_items(score: Array, best_count: int) -> tuple[Integers, Integers]:
     """Return the numbers of the `best_count` highest items, and of the others."""
     order = np.argsort(-score, kind="stable")
     return order[:best_count], order[best_count:]
@@ -202,7 +202,7 @@ def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
     return places, np.diff(highest, prepend=0.0)
 
 
-def _midpoint_values(at_places: Array) -> Array:
+def _means_of_neighbouring_values(at_places: Array) -> Array:
     """Return the means of neighbouring values, (P,) or (P, n), halfway between each place and the previous one."""
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
@@ -217,7 +217,7 @@ def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin
     )
     for start in range(0, len(undecided_items), _ITEMS_PER_BLOCK):
         item_block = undecided_items[start : start + _ITEMS_PER_BLOCK]
-        chances[item_block] = steps @ _midpoint_values(
+        chances[item_block] = steps @ _means_of_neighbouring_values(
             1 - believed.select_items(item_block).probability_below(places[:, None] - margin)
         )
     return np.minimum(chances, 1.0)
@@ -238,10 +238,10 @@ def chance_all_on_believed_side(believed: BelievedMeans, threshold: float, margi
 
     Items that are no farther than `margin` from the line do not count.
     """
-    return float(np.prod(item_chances_of_side(believed, threshold, margin)))
+    return float(np.prod(item_chances_of_believed_side(believed, threshold, margin)))
 
 
-def item_chances_of_side(believed: BelievedMeans, threshold: float, margin: float) -> Array:
+def item_chances_of_believed_side(believed: BelievedMeans, threshold: float, margin: float) -> Array:
     """Return the same probability for each item, (N,)."""
     wrong = np.where(
         believed.centre > threshold,

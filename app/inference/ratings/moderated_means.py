@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from app.inference.ground.arrays import Array, Integers, validate_interval_level
+from app.inference.ground.arrays import Array, Integers, checked_interval_level
 from app.inference.observations.tally import Tally
 
 ScoreBounds = tuple[float, float]
@@ -68,11 +68,11 @@ class ModeratedMeans:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the interval (4): low and high, (N,) each."""
-        reach = stdtrit(self.freedom, (1.0 + validate_interval_level(level)) / 2.0) * self.standard_error
+        reach = stdtrit(self.freedom, (1.0 + checked_interval_level(level)) / 2.0) * self.standard_error
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
-    def compare_intervals(self, low: Array, high: Array) -> tuple[float, float]:
+    def expected_coverage_and_width_ratio(self, low: Array, high: Array) -> tuple[float, float]:
         """Compare other intervals, low to high, (N,) each, with these.
 
         Given all judgments, the true mean of an item is distributed around its mean, shrunk towards that of all
@@ -124,7 +124,7 @@ def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> Mode
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
     prior = prior_item_variances(tally, squares, freedom, scale)
-    strength = _prior_strength(squares, freedom, prior)
+    strength = _prior_degrees_of_freedom(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
     variance = (strength * prior + squares) / all_freedom
@@ -208,7 +208,7 @@ def variance_spread_beyond_chance(
     return float(weight @ (ratio - mean) ** 2 / mean**2) - chance, chance
 
 
-def _prior_strength(squares: Array, degrees_of_freedom: Integers, expected_variances: Array) -> float:
+def _prior_degrees_of_freedom(squares: Array, degrees_of_freedom: Integers, expected_variances: Array) -> float:
     """Return (2): d0."""
     beyond, chance = variance_spread_beyond_chance(squares, degrees_of_freedom, expected_variances)
     cv2 = max(beyond / (1.0 + chance), _MIN_CV2)

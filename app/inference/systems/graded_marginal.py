@@ -91,7 +91,7 @@ class QuadratureNodes:
     log_weight: Array
 
 
-def logistic_terms(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> LogisticTerms:
+def make_logistic_terms(systems: Integers, judges: Integers, segments: Integers, outcomes: Integers) -> LogisticTerms:
     """Return the terms of judgments (n,), outcomes +1 the system is preferred, 0 a tie, -1 the baseline.
 
     All numbers from 0 to the largest are in use.
@@ -128,7 +128,7 @@ def _count_tuples(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tupl
     return list(np.unravel_index(key, sizes)), count.astype(np.float64)
 
 
-def posterior_modes(
+def posterior_modes_and_curvatures(
     terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, start: Array | None = None
 ) -> tuple[Array, Array]:
     """Return the theta (n_systems,) of highest posterior density given log_a and b, section 5.2, and the curvature
@@ -300,7 +300,9 @@ def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Arra
     return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
-def observed_information(terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes) -> Array:
+def observed_information_matrix(
+    terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes
+) -> Array:
     """Minus the second derivatives of the log marginal in (log_a, b_1, b_2), (P, P), P = n_judges + 2 n_segments.
 
     For the integral they are the expectation of the second derivatives plus the variance of the first (Louis 1982).

@@ -23,16 +23,16 @@ from app.inference.observations.baseline import (
     Mask,
     baseline_judgment_notes,
     refuse_uninformative_outcomes,
-    validate_baseline_judgments,
+    to_baseline_judgments,
 )
 from app.inference.systems.graded_marginal import (
     LogisticTerms,
     Prior,
     QuadratureNodes,
     log_marginal_and_gradient,
-    logistic_terms,
-    observed_information,
-    posterior_modes,
+    make_logistic_terms,
+    observed_information_matrix,
+    posterior_modes_and_curvatures,
     quadrature_nodes,
 )
 
@@ -125,15 +125,15 @@ def fit(
         ValueError: The arrays are not as above.
 
     """
-    columns = validate_baseline_judgments(
+    columns = to_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_uninformative_outcomes(columns.outcomes)
     prior = prior or Prior()
-    terms = logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
+    terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
     maximum = _maximise_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
-    theta, curvature = posterior_modes(terms, prior, maximum.log_a, maximum.b)
-    a_error, b_error, error_notes = _parameter_errors(terms, prior, maximum, with_errors=with_errors)
+    theta, curvature = posterior_modes_and_curvatures(terms, prior, maximum.log_a, maximum.b)
+    a_error, b_error, error_notes = _standard_errors_and_notes(terms, prior, maximum, with_errors=with_errors)
     return GradedResponse(
         score=columns.items.scatter(theta),
         standard_error=columns.items.scatter(curvature**-0.5),
@@ -192,7 +192,7 @@ def _maximise_posterior(
     def nodes_at(log_a: Array, b: Array) -> QuadratureNodes:
         nonlocal mode, curvature
         if adaptive:
-            mode, curvature = posterior_modes(terms, prior, log_a, b, mode)
+            mode, curvature = posterior_modes_and_curvatures(terms, prior, log_a, b, mode)
         return quadrature_nodes(mode, curvature, prior, node_count)
 
     def loss(point: Array) -> tuple[float, Array]:
@@ -224,7 +224,7 @@ def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
     return point[:judge_count], np.concatenate([centre - half_width, centre + half_width])
 
 
-def _parameter_errors(
+def _standard_errors_and_notes(
     terms: LogisticTerms, prior: Prior, maximum: _Maximum, *, with_errors: bool
 ) -> tuple[Array, Array, tuple[Note, ...]]:
     """Return standard errors of log a and b, from the inverse of the information, or NaN and notes on why."""
@@ -239,7 +239,9 @@ def _parameter_errors(
         )
         return unknown_a, unknown_b, (Note("too_many_for_errors", sentence),)
     error = np.sqrt(
-        _inverse_information_diagonal(observed_information(terms, prior, maximum.log_a, maximum.b, maximum.nodes))
+        _inverse_information_diagonal(
+            observed_information_matrix(terms, prior, maximum.log_a, maximum.b, maximum.nodes)
+        )
     )
     return error[: terms.n_judges], error[terms.n_judges :], ()
 

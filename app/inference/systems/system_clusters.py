@@ -80,7 +80,7 @@ def fit(
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
     position = np.zeros(n_systems, np.intp)
     position[judged_systems] = np.arange(len(judged_systems))
-    normal, sums = normal_equations(hit, position[system], value, len(judged_systems))
+    normal, sums = normal_equations_by_hit(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     unit_weights = np.ones((1, normal.shape[0]))
     score = middle + solve_effects(unit_weights @ normal, unit_weights @ sums)[0]
@@ -90,7 +90,7 @@ def fit(
     best, worst = np.minimum(best, rank), np.maximum(worst, rank)
     all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
     all_systems[0][:, judged_systems] = score, low, high
-    all_systems[1][:, judged_systems] = rank, best, worst, cluster_ranks(rank, best, worst)
+    all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_of_each_system(rank, best, worst)
     (score, low, high), (rank, best, worst, cluster) = all_systems
     notes = unjudged_system_notes(np.setdiff1d(np.arange(n_systems), judged_systems))
     return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
@@ -108,7 +108,7 @@ def rank_ranges(drawn_ranks: Integers, tails: Sequence[float]) -> Integers:
     return range_ends
 
 
-def cluster_ranks(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
+def cluster_number_of_each_system(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
     """Return the cluster of each system, (N,), 1 for the cluster of the highest.
 
     A new cluster begins at each rank that no range of a higher rank reaches, and from which no range reaches above it.
@@ -122,7 +122,9 @@ def cluster_ranks(rank: Integers, rank_low: Integers, rank_high: Integers) -> In
     return cluster
 
 
-def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: int) -> tuple["csr_array", "csr_array"]:
+def normal_equations_by_hit(
+    hit: Integers, system: Integers, value: Array, n_systems: int
+) -> tuple["csr_array", "csr_array"]:
     """Return the contribution of each of H HITs to the normal equations: (H, n * n) and (H, n).
 
     Raises `Inestimable` (`systems_unconnected`).
@@ -139,14 +141,16 @@ def normal_equations(hit: Integers, system: Integers, value: Array, n_systems: i
     block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size
     centre = value.mean() if one_system_each else block[hit]
     sums = coo_array((value - centre, (hit, system)), shape=(count, n_systems)).tocsr()
-    first, second, pair_hits = system_pairs(hit, system, size)
+    first, second, pair_hits = system_pairs_within_hits(hit, system, size)
     off = np.zeros(len(pair_hits)) if one_system_each else -1.0 / size[pair_hits]
     cells = np.concatenate([system * n_systems + system, first * n_systems + second])
     rows, data = np.concatenate([hit, pair_hits]), np.concatenate([np.ones(len(hit)), off])
     return coo_array((data, (rows, cells)), shape=(count, n_systems * n_systems)).tocsr(), sums
 
 
-def system_pairs(hit: Integers, system: Integers, hit_sizes: Integers) -> tuple[Integers, Integers, Integers]:
+def system_pairs_within_hits(
+    hit: Integers, system: Integers, hit_sizes: Integers
+) -> tuple[Integers, Integers, Integers]:
     """Return all ordered pairs of systems of each HIT, each also with itself, and their HITs."""
     order = hit.argsort(kind="stable")
     hit, system = hit[order], system[order]
@@ -166,14 +170,14 @@ def solve_effects(matrices_flat: Array, sums: Array) -> Array:
     return effects
 
 
-def bootstrap_effects(normal: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
+def bootstrap_effects(normal_matrices: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
     """Return the effects (draws, n) in HITs drawn with replacement."""
     count, n = sums.shape
     block = max(1, CELLS_PER_BLOCK // max(count, n * n))
     effects = []
     for start in range(0, draws, block):
         weights = draw_resample_counts(count, min(block, draws - start), rng)
-        effects.append(solve_effects(weights @ normal, weights @ sums))
+        effects.append(solve_effects(weights @ normal_matrices, weights @ sums))
     return np.concatenate(effects)
 
 
