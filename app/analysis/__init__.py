@@ -1,4 +1,4 @@
-"""Analysis of a campaign's answers during and after the work: scores, tables and pictures.
+"""Analysis of a campaign's answers, while it runs and afterwards: scores, tables and pictures.
 
 `result_types` holds the main types: `Answers` (all judgments as arrays), `Scores`, `ResultTable` and `Comparison`.
 `method_types` says what a method is (`ScoreMethod`, `TableMethod`), and `methods` lists all of them by name.

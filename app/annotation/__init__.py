@@ -1,7 +1,7 @@
 """Annotation: everything that annotators meet, from their arrival to the stored answer.
 
-`platforms` are the ways to arrive and to return, and the result files of each platform. `onboarding` are the steps
+`platforms` handles how annotators arrive and return, and each platform's result files. `onboarding` has the steps
 before the first HIT. `hits` chooses, leases and serves HITs and stores the answers.
 
-Open `hits/pages.py` first: it handles an annotator's requests and calls the other two rooms.
+Open `hits/pages/annotator.py` first: it handles an annotator's requests and calls the other two rooms.
 """

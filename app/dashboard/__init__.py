@@ -1,8 +1,8 @@
 """Live dashboard of a campaign for researchers: counts, pace, scores, intervals, items and charts.
 
-Main types: `DashboardState` (what every viewer of a campaign sees), `CampaignSnapshot` (what is read from the database
-to make it), `IncrementalReplays` (what is kept in memory of the answers read so far) and `LiveDashboards` (one task for
-all viewers of a campaign).
+Main types: `DashboardState` (what every viewer of a campaign sees), `CampaignSnapshot` (the data from which it is made,
+read from the database), `IncrementalReplays` (what memory keeps of the answers read so far) and `LiveDashboards` (one
+task for all viewers of a campaign).
 
 Start with `pages.py`, which has the routes, then `state.py`.
 """

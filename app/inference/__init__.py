@@ -1,6 +1,6 @@
 """Statistics of Easel: posteriors of items, estimators and measures of agreement. Pure: arrays in, arrays out.
 
-A posterior is two floats, (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, or counts of classes for labels.
+A posterior is two floats, (alpha, beta) of a Beta or (mu, sigma2) of a Gaussian, or, for labels, counts of classes.
 Scores lie in [0, 1]. Main types: `online.law.Law` (an update law), `ratings.moderated_means.ModeratedMeans`,
 `observations.tally.Tally`, `ground.notes.Note`.
 

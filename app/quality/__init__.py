@@ -1,9 +1,10 @@
 """Quality control of annotators and of their answers.
 
-Gold and attention items (`checks`, with `expected_answers`) show who answers carelessly. Rules on annotators (`rules/`,
+Gold and attention items (`checks`, with `expected_answers`) show who answers carelessly. Quality rules (`rules/`,
 listed in `registry`) are pure functions of `behaviour.AnnotatorBehaviour`, one annotator's answers as arrays, which
 `inputs` reads from the record. `rule_monitor.CampaignMonitor` scans campaigns in the background; `run_rules` stores
-each finding once and applies its action. `decisions` holds and excludes annotators, and excludes single answers.
+each finding once and applies its action. `decisions` puts annotators on hold, excludes them, or excludes single
+answers.
 
 Open `rule.py` first: it says what a rule is. Then read `run_rules.py`.
 """

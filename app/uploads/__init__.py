@@ -1,11 +1,11 @@
-"""Uploaded tables: CSV, TSV and JSON as programs save them, read row by row, each with its line number.
+"""Uploaded tables: CSV, TSV and JSON as other programs save them, read row by row, with the line number of each row.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
 `encodings.py` decodes the bytes, `delimited.py` and `json_rows.py` read the two kinds of formats, `quote_mode.py`
 decides what quotation marks mean, and `rows.py` has the types and limits.
 
-Pure: from an open binary file to values. Errors raise `Invalid` with the line in the message and the details. Open this
-module first.
+Pure: reads an open binary file and returns values. Errors raise `Invalid` with the line in the message and the details.
+Open this module first.
 """
 
 import os

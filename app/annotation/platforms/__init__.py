@@ -2,7 +2,7 @@
 
 Open `platform.py` first: `Platform` is the contract for arrival, return and result files. `registry.py` lists all
 platforms in `PLATFORMS`; each is one module (`prolific.py`, `link.py`, ...) or folder (`mturk`). `assignments.py`
-creates annotators and their signed page tokens, and `visit_limit.py` limits new visits. Result files go from
+creates annotators and their signed page tokens, and `visit_limit.py` limits new visits. Result files pass from
 `answer_files.py` through `tool_formats.py`, `column_mapping.py` and `cell_reading.py` to a platform's reader, which
 returns `ResultRow`s (`result_format.py`).
 """

@@ -9,9 +9,10 @@ changes:
         return HitChange(hit.items, (alpha, beta))
 
 `run_law_steps` answers the queries from memory, for replays and simulations. `record.law_runner.LawRunner` answers them
-from the database, with the changes of earlier HITs that are not stored yet. Both go through the same steps, and so to
-the same bits. An answer holds what earlier HITs of the campaign have changed; numbers without stored state are left
-out. A law that reads posteriors alone is an `ItemLaw` with an `update`, and has no generator to write.
+from the database, with the changes of earlier HITs that are not stored yet. Both take the same steps, and so arrive
+at the same bits. Answers to queries reflect the changes of all earlier HITs in the campaign, and omit items and
+annotators that have no stored state. A law that reads only posteriors is an `ItemLaw` with an `update`, and needs no
+generator.
 """
 
 from collections.abc import Callable, Generator, Sequence

@@ -1,4 +1,4 @@
-"""Rules on annotators, one module each.
+"""Rules that find careless annotators, one module each.
 
 A rule is a subclass of `QualityRule` in `app/quality/rule.py` whose fields are its thresholds. It reads one annotator's
 `AnnotatorBehaviour` and returns a `RuleFinding` or None. To add a rule, add a module here and an entry in
