@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import Any, Literal
 
 from pydantic import Field
@@ -39,13 +39,9 @@ class AuditLogQuery(AddressQuery):
         if self.words:
             texts = (log.about, log.campaign, log.action, cast(log.before, Text), cast(log.after, Text))
             conditions.append(or_(*(column.icontains(self.words, autoescape=True) for column in texts)))
-        conditions += [log.noted_at >= utc_midnight(self.since)] if self.since else []
-        conditions += [log.noted_at < utc_midnight(self.until) + timedelta(days=1)] if self.until else []
+        conditions += [log.noted_at >= datetime.combine(self.since, time.min, UTC)] if self.since else []
+        conditions += [log.noted_at <= datetime.combine(self.until, time.max, UTC)] if self.until else []
         return conditions
-
-
-def utc_midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
 
 
 async def load_log_page(

@@ -107,7 +107,9 @@ async def resolve_webhook_host(url: httpx.URL, *, allow_private: bool) -> str:
     """
     if url.scheme != "https" and not allow_private:
         raise DeliveryFailed("Easel sends messages only over TLS. Use an https:// address.")
-    found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
+    # `url.host` is decoded. Python would encode it by an older rule, so that straße.de became the name strasse.de.
+    name = url.raw_host.decode("ascii")
+    found = await asyncio.get_running_loop().getaddrinfo(name, url.port, type=socket.SOCK_STREAM)
     addresses = [str(place[0]) for *_, place in found]
     if not allow_private and not all(map(is_public_address, addresses)):
         raise DeliveryFailed("The address leads to this machine or a private network. This server sends nothing there.")

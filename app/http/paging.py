@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 T = TypeVar("T")
 
@@ -52,6 +52,14 @@ class AddressQuery(BaseModel):
     """Fields of the query of a page's address. A field that has its default is left out of addresses."""
 
     model_config = ConfigDict(frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def refuse_nul(cls, value: object) -> object:
+        """Refuse what PostgreSQL would refuse, too late for a download that has begun."""
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError("must not contain a NUL character")
+        return value
 
     def query_fields(self, **changes: Any) -> list[tuple[str, Any]]:
         """Return the fields that differ from their defaults, after some changes."""

@@ -132,6 +132,12 @@ async def test_the_log_is_searched_by_person_kind_words_and_day(engine, research
     assert await searched(researcher, "kind=token") == []
     assert await searched(researcher, "until=2020-01-01") == []
     assert len(await searched(researcher, "since=2020-01-01&kind=campaign")) == 4
+    assert len(await searched(researcher, "since=0001-01-01&until=9999-12-31&kind=campaign")) == 4
+
+
+async def test_words_that_postgresql_cannot_read_are_refused_by_page_and_download(researcher):
+    for address in ("/admin/log", "/admin/log.csv", "/admin/log.jsonl"):
+        assert (await researcher.get(f"{address}?words=%00")).status_code == 422
 
 
 async def test_the_log_of_a_campaign_has_no_line_of_others(engine, researcher):

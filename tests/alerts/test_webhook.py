@@ -124,6 +124,21 @@ async def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operat
             assert got.messages == []
 
 
+async def test_an_encoded_name_is_looked_up_as_it_is_written(monkeypatch):
+    """`xn--strae-oqa` is straße; the older rule by which Python encodes names makes that strasse, another receiver."""
+    looked_up = []
+    with webhook_receiver() as got:
+        port = int(got.address.rpartition(":")[2].partition("/")[0])
+
+        def look_up(host, *_, **__):
+            looked_up.append(host)
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        await post_webhook(f"http://xn--strae-oqa.example:{port}/", {}, KEY, 1, allow_private=True)
+    assert looked_up == ["xn--strae-oqa.example"]
+
+
 @pytest.mark.parametrize("certified", ["hook.example", "other.example"])
 async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(monkeypatch, tmp_path, certified):
     """Else a name server could answer the check with one address, and the connection with another."""
