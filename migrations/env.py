@@ -13,7 +13,7 @@ import app.database.quality_tables
 import app.database.sharing_tables
 import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
-from app.database.migrate import INITIAL_REVISION, LAST_REVISION_OF_0_1
+from app.database.migrate import INITIAL_REVISION, LAST_REVISION_OF_0_1, MIGRATION_LOCK_SECONDS
 from app.database.schema import TransactionId, metadata
 from app.database.session import create_migrating_engine
 
@@ -26,7 +26,7 @@ def run(connection: Connection) -> None:
     context.configure(connection=connection, target_metadata=metadata, compare_server_default=True)
     with context.begin_transaction():
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
-        connection.execute(text("SET LOCAL lock_timeout = '10s'"))
+        connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'"))
         adopt_last_revision_of_0_1(connection)
         context.run_migrations()
 

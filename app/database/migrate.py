@@ -5,9 +5,10 @@ import re
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import SERVING_LIMITS, create_engine
+from app.database.session import LOCK_NOT_AVAILABLE_CODE, SERVING_LIMITS, create_engine, sqlstate_of
 from app.errors import StartupProblem, shorten_echo
 from app.settings import easel_command_to_type, project_folder
 
@@ -19,6 +20,9 @@ MIGRATIONS_FOLDER = project_folder() / "migrations"
 # The migrations of Easel 0.1 are squashed into the initial one: from its last revision the schema is the same.
 LAST_REVISION_OF_0_1 = "0061"
 INITIAL_REVISION = "0001_initial"
+
+# A migration waits this long for a table that others use. Requests for the table wait behind it meanwhile.
+MIGRATION_LOCK_SECONDS = 10
 
 
 def alembic_configuration(url: str) -> "Config":
@@ -34,14 +38,25 @@ def alembic_configuration(url: str) -> "Config":
 def upgrade_schema(url: str) -> None:
     """Run all pending migrations of the database at `url`; do not call it from a running event loop.
 
-    Raises StartupProblem if the schema is too old to upgrade, or was made by a newer Easel, or not by Easel.
+    Raises StartupProblem if the schema is too old to upgrade, or was made by a newer Easel, or not by Easel; or if
+    others use its tables.
     """
     revision = asyncio.run(schema_revision_at_url(url))
     require_known_schema(revision)
     if revision != newest_schema_revision():
         from alembic import command
 
-        command.upgrade(alembic_configuration(url), "head")
+        try:
+            command.upgrade(alembic_configuration(url), "head")
+        except DBAPIError as error:
+            if sqlstate_of(error) != LOCK_NOT_AVAILABLE_CODE:
+                raise
+            raise StartupProblem(
+                f"Another program used the tables of the database for more than {MIGRATION_LOCK_SECONDS} seconds, so "
+                "the schema could not be upgraded. Stop all other servers and commands of Easel and backups, then try "
+                "again. Nothing was changed.",
+                code="schema_in_use",
+            ) from error
 
 
 async def schema_revision_at_url(url: str) -> str | None:

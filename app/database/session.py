@@ -27,6 +27,7 @@ from app.text.postgres_address import parse_postgres_address
 
 # Limit for an annotator's request to wait for a lock. Then their browser tries again, and the connection is free.
 LOCK_TIMEOUT_SECONDS = 5
+LOCK_NOT_AVAILABLE_CODE = "55P03"  # PostgreSQL's code for a lock that was not available in time
 
 
 # For annotators' requests: longer than they wait for a lock.

@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_if_complete
-from app.database.session import create_engine, sqlstate_of
+from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound
@@ -49,7 +49,6 @@ MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = 2_000, 200
 # continue for three times as long. Each attempt waits longer: if storing is slow, its turn would never come otherwise.
 MIN_SWITCH_WAIT_MS, MAX_SWITCH_WAIT_MS = 100, 3_200
 SET_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', CAST(CAST(:milliseconds AS int) AS text), true)")
-LOCK_NOT_AVAILABLE_CODE = "55P03"
 
 FIND_LAST_DECISION = text("SELECT max(seq) FROM decisions WHERE campaign_id = :campaign")
 

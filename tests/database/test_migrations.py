@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.lease_sql import LEASE_FUNCTION
 from app.campaigns.lifecycle import settings_of_campaign
+from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
 from app.database.schema import metadata
 from app.database.session import borrow_autocommit_driver, driver_of
@@ -200,6 +201,18 @@ async def test_two_servers_that_start_together_adopt_the_last_revision_of_0_1_on
     servers = [await asyncio.create_subprocess_exec(*command_line, env=environment) for _ in range(2)]
     assert [await server.wait() for server in servers] == [0, 0]
     assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [(newest_schema_revision(),)]
+
+
+@pytest.mark.own_database
+async def test_tables_in_use_are_a_clear_refusal_and_stay_as_they_are(engine, database_url, monkeypatch):
+    monkeypatch.setattr(migrate, "MIGRATION_LOCK_SECONDS", 1)
+    await restore(engine, LAST_OF_0_1)
+    async with engine.begin() as connection:
+        await connection.execute(text("SELECT FROM campaigns"))
+        with pytest.raises(StartupProblem, match=r"Stop all other servers.* Nothing was changed") as said:
+            await asyncio.to_thread(upgrade_schema, database_url)
+    assert said.value.code == "schema_in_use"
+    assert await fetch_rows(engine, "SELECT version_num FROM alembic_version") == [("0061",)]
 
 
 @pytest.mark.own_database

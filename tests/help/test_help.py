@@ -1,11 +1,13 @@
 """The documentation inside the product: every page, link, picture and heading, and the search."""
 
 import re
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from app.help import pages
 from tests.accounts.reaching import log_in_with_role
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +127,19 @@ async def test_search_finds_the_section_about_the_words_and_marks_them(researche
     assert first[1].startswith("/admin/help/researchers/quality#")
     assert "<mark>" in first[2]
     assert 'value="gold items"' in page
+
+
+async def test_a_search_lets_other_requests_go_on(researcher, monkeypatch):
+    threads = []
+
+    def note_thread(_query):
+        threads.append(threading.current_thread())
+        return []
+
+    monkeypatch.setattr(pages, "search_documentation", note_thread)
+    await researcher.get("/admin/help", params={"q": "gold"})
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()
 
 
 @pytest.mark.parametrize("query", ["xyzzyplugh", "*", "<script>", " ", "(", "\\"])
