@@ -282,7 +282,7 @@ def format_judgments_with_band(judgments: tuple[float, float, float]) -> str:
 SIMULATED_OUTPUTS_TEXT = (
     "This repeats section 5.3 of Sakaguchi & Van Durme (2018). 10 simulated systems translate 1,500 segments. Their "
     "mean quality is spread evenly from 57 to 75 points. Segments differ in difficulty for all systems (standard "
-    "deviation 15 points), and the outputs of one system differ as much."
+    "deviation 15 points), and the outputs of one system vary by the same amount."
 )
 FILE_OUTPUTS_TEXT = (
     "This repeats section 5.3 of Sakaguchi & Van Durme (2018), with systems, outputs and the quality of each output "
