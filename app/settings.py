@@ -181,9 +181,9 @@ class Settings(BaseSettings):
         le=1440,
         description="Minutes until an untouched HIT is given to others. A touched HIT is held for its whole lease.",
     )
-    max_upload_mb: int = Field(64, ge=1, le=1024, description="Largest file of items or responses, in MB.")
+    max_upload_mb: int = Field(64, ge=1, le=1024, description="Maximum size of a file of items or responses, in MB.")
     max_media_file_mb: int = Field(
-        32, ge=1, le=1024, description="Largest image, recording or video in a zip of files, in MB."
+        32, ge=1, le=1024, description="Maximum size of an image, recording or video in a zip of files, in MB."
     )
     max_media_mb: int = Field(512, ge=1, le=10_240, description="Maximum total size of the files of a campaign, in MB.")
     mturk_submit_origins: OriginsSetting = Field(
@@ -225,7 +225,7 @@ class Settings(BaseSettings):
     )
     webhooks_inside: bool = Field(
         default=False,
-        description="1 allows webhooks of campaigns to this machine, to private networks and without TLS.",
+        description="1 lets campaigns send webhooks to this machine, to private networks and without TLS.",
     )
 
     @model_validator(mode="after")

@@ -155,7 +155,7 @@ def main() -> None:
         f"{campaigns} campaigns each, {DEFAULT_FORECAST_RUNS} runs a forecast, "
         f"up to {MAX_NEW_JUDGMENTS_PER_ITEM} judgments per item\n"
     )
-    print("| law | at random | judgments before | goal | within | below | above | needed an item | plan / needed |")
+    print("| law | at random | judgments before | goal | within | below | above | needed per item | plan / needed |")
     print("|---|---|---|---|---|---|---|---|---|")
     with a_process_per_core() as pool:
         for row in rows:

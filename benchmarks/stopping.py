@@ -243,7 +243,7 @@ def main() -> None:
                 right, judgments = found.mean(axis=0) if len(found) else (np.nan, np.nan)
                 cells = f"{right:.3f} | {judgments:.1f} | {runs - len(found)}"
                 print(f"| {truths} | {row.goal}, {row.rule} | {cells} |", flush=True)
-        print("\n| items | annotators | goal | released as said | judgments per item | asked evenly | not released |")
+        print("\n| items | annotators | goal | released correctly | judgments per item | asked evenly | not released |")
         print("|---|---|---|---|---|---|---|")
         for truths, crowd, goal in product(TRUTHS, CROWDS, AS_SAID):
             runs_of = list(pool.map(partial(released, goal, crowd, truths), range(runs)))

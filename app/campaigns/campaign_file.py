@@ -221,8 +221,8 @@ def unknown_setting_message(yaml_path: YamlPath, setting_names: Sequence[str]) -
     for names in (same_word, siblings, setting_names):
         last = {name.rpartition(".")[2]: name for name in reversed(names)}
         if near := difflib.get_close_matches(word, last, n=1):
-            return f"There is no setting of this name. Is “{last[near[0]]}” meant?"
-    return "There is no setting of this name."
+            return f"There is no setting with this name. Did you mean “{last[near[0]]}”?"
+    return "There is no setting with this name."
 
 
 def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:

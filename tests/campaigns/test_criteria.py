@@ -191,7 +191,7 @@ def test_a_campaign_file_has_them_and_a_wrong_name_is_told_with_its_line():
         campaign_file.parse_campaign_file(
             text.replace("fluency, question:", "fluency, qestion:").encode(), "again.yaml"
         )
-    assert "Is “criteria.question” meant?" in refused.value.message
+    assert "Did you mean “criteria.question”?" in refused.value.message
 
 
 async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):

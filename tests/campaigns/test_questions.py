@@ -91,7 +91,7 @@ async def test_a_campaign_is_made_from_a_file_that_another_gave(researcher, engi
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("name: A\nquesion: B\n", "Line 2, <code>quesion</code>: There is no setting of this name."),
+        ("name: A\nquesion: B\n", "Line 2, <code>quesion</code>: There is no setting with this name."),
         ("name: A\nquestion: B\nitems: {file: /etc/passwd}\n", "did not come with this file"),
         ("", "This file is empty"),
     ],

@@ -104,9 +104,9 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
     )
     assert found == {
         (1, "question"): "Please fill this in.",
-        (2, "quesion"): "There is no setting of this name. Is “question” meant?",
+        (2, "quesion"): "There is no setting with this name. Did you mean “question”?",
         (7, "design_settings.labels.1"): "This should have at least 1 character.",
-        (8, "design_settings.lables"): "There is no setting of this name. Is “design_settings.labels” meant?",
+        (8, "design_settings.lables"): "There is no setting with this name. Did you mean “design_settings.labels”?",
         (9, "judgments_per_item"): "Enter a whole number.",
         (10, "seed"): "Enter a whole number.",
         (11, "show_numbers"): "Enter yes or no.",
@@ -127,11 +127,11 @@ def test_for_a_name_that_is_not_known_the_nearest_is_offered(subtests):
         ("items: {row: []}", "items.rows"),
     ):
         with subtests.test(line=line, meant=meant):
-            assert any(f"Is “{meant}” meant?" in message for message in mistakes(f"{START}{line}\n").values())
+            assert any(f"Did you mean “{meant}”?" in message for message in mistakes(f"{START}{line}\n").values())
 
 
 def test_a_name_like_no_other_is_told_as_such():
-    assert mistakes(START + "zzz: 1\n") == {(3, "zzz"): "There is no setting of this name."}
+    assert mistakes(START + "zzz: 1\n") == {(3, "zzz"): "There is no setting with this name."}
 
 
 def test_a_design_that_is_not_there_is_one_mistake():
