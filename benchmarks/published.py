@@ -37,8 +37,8 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
     async with engine.begin() as connection:
         slug = (await lifecycle.create_draft_campaign(connection, settings, now=now)).slug
         await items.import_items(connection, slug, shown, "items.csv", max_mb=MOST_MB)
-        await lifecycle.apply_transition(connection, slug, "launch", now=now)
-        await lifecycle.apply_transition(connection, slug, "pause", now=now)
+        await lifecycle.change_campaign_status(connection, slug, "launch", now=now)
+        await lifecycle.change_campaign_status(connection, slug, "pause", now=now)
     answers = io.BytesIO(published.as_csv(published.NEEDED, campaign.responses).encode())
     start = time.perf_counter()
     await responses_import.import_responses_from_file(engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB)

@@ -31,14 +31,14 @@ class Alert(BaseModel):
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
     """Return the newest 50 alerts, either unseen or seen ones, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    rows = await listings.list_alerts(connection, campaign.id, seen=seen)
+    rows = await listings.load_newest_alerts(connection, campaign.id, seen=seen)
     return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
 
 
 @router.post(
     "/{alert}/seen", status_code=204, responses=document_refusals({404: "`campaign_not_found`, `alert_not_found`"})
 )
-async def note_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
+async def note_alert_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Mark an alert as seen."""
     await listings.mark_alert_seen(
         connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now

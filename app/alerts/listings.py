@@ -16,7 +16,9 @@ from app.errors import NotFound
 MAX_ALERTS_SHOWN = 50
 
 
-async def list_alerts(connection: AsyncConnection, campaign_id: int, *, seen: bool = False) -> Sequence[Row[Any]]:
+async def load_newest_alerts(
+    connection: AsyncConnection, campaign_id: int, *, seen: bool = False
+) -> Sequence[Row[Any]]:
     """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones."""
     is_seen = alerts.c.seen_at.is_not(None) if seen else alerts.c.seen_at.is_(None)
     statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)

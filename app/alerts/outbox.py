@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
 from app.alerts.settings import deliverable_addresses
-from app.alerts.silence import raise_quiet_alerts
+from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.alerts.webhook import DeliveryFailed
 from app.background.process import run_in_daemon_thread
 from app.background.tasks import KeyedTasks
@@ -79,7 +79,7 @@ class Outbox:
     async def run_round(self) -> None:
         """Raise alerts of silence, and start to send all messages that are due."""
         now = await self.clock()
-        await raise_quiet_alerts(self.database, now=now)
+        await store_alerts_of_silent_campaigns(self.database, now=now)
         while await self.start_sending_due(now=now):
             if len(self.sending) >= MAX_MESSAGES_IN_FLIGHT:
                 await self.sending.wait(first_only=True)

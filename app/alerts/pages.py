@@ -22,8 +22,8 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
     outbox: Outbox = request.app.state.outbox
     context = {
         "campaign": campaign,
-        "alerts": await listings.list_alerts(connection, campaign.id),
-        "seen_alerts": await listings.list_alerts(connection, campaign.id, seen=True),
+        "alerts": await listings.load_newest_alerts(connection, campaign.id),
+        "seen_alerts": await listings.load_newest_alerts(connection, campaign.id, seen=True),
         "messages": await listings.list_alert_messages(connection, campaign.id),
         "describe_alert": alert_sentence,
         "max_tries": MAX_TRIES_PER_MESSAGE,

@@ -28,7 +28,7 @@ SELECT_SILENT_CAMPAIGNS = f"""
 RAISE_QUIET_ALERTS = text(f"WITH {raise_alerts_sql(SELECT_SILENT_CAMPAIGNS)} SELECT 1")
 
 
-async def raise_quiet_alerts(engine: AsyncEngine, *, now: datetime) -> None:
+async def store_alerts_of_silent_campaigns(engine: AsyncEngine, *, now: datetime) -> None:
     """Raise an alert for each campaign that has fallen silent."""
     async with engine.begin() as connection:
         await connection.execute(RAISE_QUIET_ALERTS, {"now": now})

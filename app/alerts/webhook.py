@@ -33,7 +33,7 @@ class DeliveryFailed(Exception):
 
 
 @cache
-def system_authorities() -> ssl.SSLContext:
+def system_ssl_context() -> ssl.SSLContext:
     """Return the certificates that this machine trusts, read once since that takes tens of milliseconds."""
     return ssl.create_default_context()
 
@@ -78,7 +78,7 @@ async def post_webhook(
             # The certificate is checked against the name, and the connection goes to the address that was checked.
             async with (
                 httpx.AsyncClient(
-                    verify=system_authorities(), trust_env=False, timeout=WEBHOOK_TIMEOUT_SECONDS
+                    verify=system_ssl_context(), trust_env=False, timeout=WEBHOOK_TIMEOUT_SECONDS
                 ) as client,
                 client.stream(
                     "POST",

@@ -55,9 +55,9 @@ def mean_error_and_interval_columns(intervals: ModeratedMeans) -> tuple[Array, .
 def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
     """Return `CALIBRATED_COLUMNS` by name in a unit, without those that the unit does not have."""
     mean, error, *ends = mean_error_and_interval_columns(intervals)
-    columns_by_name = {unit.mean_column: unit.to_file_values(mean)}
-    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.to_file_values(error)} if unit.has_standard_errors else {}
-    return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.to_file_values, ends), strict=True))
+    columns_by_name = {unit.mean_column: unit.shares_to_shown_values(mean)}
+    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.shares_to_shown_values(error)} if unit.has_standard_errors else {}
+    return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_shown_values, ends), strict=True))
 
 
 def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:

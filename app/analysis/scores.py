@@ -222,7 +222,7 @@ def make_online_score_function(
 
 def shares_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
     """Convert shares s = r / (1 + r) to ratios r; an error of s is multiplied by the slope, (1 + r)^2."""
-    ratio, low, high = map(RATIO_UNIT.to_file_values, (share, low, high))
+    ratio, low, high = map(RATIO_UNIT.shares_to_shown_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2
 
 

@@ -23,7 +23,7 @@ async def store_always_shown(connection: AsyncConnection, campaign: Campaign) ->
     number_by_name = await load_item_numbers(connection, campaign.id, design.always_shown)
     for name in design.always_shown:
         if name not in number_by_name:
-            raise design.missing_fixed_item_error(name)
+            raise design.unknown_always_shown_item_error(name)
     if await connection.scalar(select(item_count_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
             f"“{campaign.name}” has only the items that every HIT shows. Upload them, then launch.",

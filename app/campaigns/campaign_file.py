@@ -126,15 +126,15 @@ def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] 
     try:
         campaign_file = CampaignFile.model_validate({**document.values, **overrides})
     except ValidationError as error:
-        raise invalid_campaign_file(
-            name, [*document.mistakes, *find_mistakes(error, document, overrides)], overrides
+        raise campaign_file_invalid_error(
+            name, [*document.mistakes, *mistakes_with_lines(error, document, overrides)], overrides
         ) from None
     if document.mistakes:
-        raise invalid_campaign_file(name, document.mistakes, overrides)
+        raise campaign_file_invalid_error(name, document.mistakes, overrides)
     return ParsedCampaignFile(name, campaign_file, document)
 
 
-def invalid_campaign_file(name: str, mistakes_found: Sequence[Mistake], overrides: Collection[str]) -> Invalid:
+def campaign_file_invalid_error(name: str, mistakes_found: Sequence[Mistake], overrides: Collection[str]) -> Invalid:
     """Return one refusal with all mistakes in the order of their lines; its message has only the first ones."""
     first_mistakes = sorted(mistakes_found, key=lambda mistake: mistake.line)[:MAX_NAMES_LISTED]
     head = f"{shorten_echo(name)} has {pluralize(len(mistakes_found), 'mistake')}; nothing was created."
@@ -160,7 +160,9 @@ def mistake_location(mistake: Mistake, overrides: Collection[str]) -> str:
     return option if mistake.field in overrides else f"Line {mistake.line}, {mistake.field}"
 
 
-def find_mistakes(error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]) -> Iterator[Mistake]:
+def mistakes_with_lines(
+    error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]
+) -> Iterator[Mistake]:
     """Yield what the settings refuse, each at its line.
 
     The caller formats only the mistakes it shows: there may be many.

@@ -26,7 +26,7 @@ class CampaignArm:
     other_arms: Sequence[tuple[str, str]]
 
 
-async def refuse_existing_experiment(connection: AsyncConnection, experiment: str) -> None:
+async def refuse_taken_and_lock_experiment_name(connection: AsyncConnection, experiment: str) -> None:
     """Raise `Conflict` (`experiment_exists`) if a name is taken, else reserve it until this transaction ends."""
     await lock_campaign_creation(connection)
     if await connection.scalar(select(exists().where(experiment_arms.c.experiment == experiment))):

@@ -196,7 +196,7 @@ def build_criterion_fields(
     for name in CRITERION_SETTINGS:
         yield replace(
             build_form_field(name_prefix + name, properties[name], values, errors),
-            designs=designs_reading_setting(name),
+            designs=joined_designs_reading_setting(name),
         )
     for design_field in build_design_fields({}, {}):
         name = name_prefix + design_field.name
@@ -226,8 +226,8 @@ def build_form_field(
         max_length=value_limits.get("maxLength"),
         choices=choice_titles(name),
         error=errors.get(name),
-        designs=designs_reading_setting(name),
-        laws=laws_reading_setting(name),
+        designs=joined_designs_reading_setting(name),
+        laws=joined_laws_reading_setting(name),
         designs_by_choice=designs_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
         offers=rule_offers_for_setting(name, values),
@@ -264,7 +264,7 @@ def designs_by_selection_rule() -> dict[str, str]:
     return {name: " ".join(design for design in DESIGNS if design in able) for name, able in designs.items()}
 
 
-def designs_reading_setting(setting_name: str) -> str:
+def joined_designs_reading_setting(setting_name: str) -> str:
     """Return the designs that read a setting; empty if all do."""
     if setting_name == IMPLIED_PAIRS_SETTING:
         return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)
@@ -277,7 +277,7 @@ def designs_reading_setting(setting_name: str) -> str:
     return ""
 
 
-def laws_reading_setting(setting_name: str) -> str:
+def joined_laws_reading_setting(setting_name: str) -> str:
     """Return the update laws that read a setting; empty if all do."""
     return (
         " ".join(law.name for law in ONLINE_LAWS.values() if law.reads == "order")

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
-    designs_reading_setting,
     form_field_kind,
     form_values_of_settings,
+    joined_designs_reading_setting,
     value_limits_of_schema,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
@@ -59,7 +59,7 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
     entered[CRITERIA_SETTING] = [criterion for criterion in parse_criteria_fields(values) if criterion]
     if not entered[CRITERIA_SETTING]:
         entered.pop(ASKED_BY_SETTING, None)
-    if values.get("design", USUAL_DESIGN) not in designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
+    if values.get("design", USUAL_DESIGN) not in joined_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
         entered.pop(IMPLIED_PAIRS_SETTING, None)  # entered for another selection rule
     return CampaignSettings.model_validate(entered)
 

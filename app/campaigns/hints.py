@@ -81,7 +81,7 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
     ]
 
 
-def advice_on_rule(campaign: Campaign) -> str:
+def advice_to_use_better_rule(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
     rule = rule_suited_to_goal(campaign)
     if rule is None:

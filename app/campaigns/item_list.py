@@ -36,7 +36,7 @@ COUNT_SIMULATED_HITS = text(f"""
 """)
 
 
-async def load_uploaded_items_page(
+async def load_item_total_and_page(
     connection: AsyncConnection, campaign_id: int, *, offset: int, limit: int
 ) -> tuple[int, Sequence[Row[Any]]]:
     """Return the number of items, and one page of them in the order of their numbers."""

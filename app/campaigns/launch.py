@@ -24,7 +24,7 @@ STORE_DEFAULT_PRIOR = text(
 )
 
 
-async def create_initial_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
+async def check_items_and_create_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
     item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
@@ -53,7 +53,9 @@ async def create_initial_posteriors(connection: AsyncConnection, campaign: Campa
     priors = await replay.load_prior_columns(connection, campaign.criteria[0])
     # In a thread: a million items take a while, and answers to other campaigns keep coming in.
     for criterion in campaign.criteria:
-        beliefs = await asyncio.to_thread(beliefs_at_launch, criterion.law, priors, criterion.law_parameters)
+        beliefs = await asyncio.to_thread(
+            initial_beliefs_of_possible_priors, criterion.law, priors, criterion.law_parameters
+        )
         await posterior_storage.store_revision(connection, Revision.of_present(criterion), criterion.law, beliefs)
     # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))
@@ -75,7 +77,9 @@ def refuse_systems_rule_for_items(campaign: Campaign) -> None:
         )
 
 
-def beliefs_at_launch(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
+def initial_beliefs_of_possible_priors(
+    law: Law, priors: Sequence[NumberColumn], parameters: LawParameters
+) -> LawBeliefs:
     """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
     first_index, distinct_index = distinct_row_positions_and_codes(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)

@@ -14,7 +14,7 @@ from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
-from app.campaigns.launch import create_initial_posteriors, refuse_if_all_items_are_best
+from app.campaigns.launch import check_items_and_create_posteriors, refuse_if_all_items_are_best
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
@@ -189,7 +189,7 @@ def unsaved_campaign(settings: CampaignSettings) -> Campaign:
 
 def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
     """Return the settings by name, and the columns of the campaign's row that follow from them."""
-    design = settings.made_design
+    design = settings.design_with_settings
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
         "asked_criterion": selecting_criterion(settings),
@@ -378,7 +378,7 @@ UNSETTLE_ITEMS = text(f"""
 """)
 
 
-async def apply_transition(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Campaign:
+async def change_campaign_status(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Campaign:
     """Launch, pause, resume, finish, reopen, archive or restore a campaign.
 
     If two actions exclude each other, the database admits one; the other gets `Conflict` (`wrong_status`).
@@ -406,7 +406,7 @@ async def apply_transition(connection: AsyncConnection, slug: str, action: str, 
         )
     row = Campaign.from_columns(columns)
     if action == "launch":
-        await create_initial_posteriors(connection, row)
+        await check_items_and_create_posteriors(connection, row)
         await visit_version.create_first_visit_version(connection, row)
     if action == "reopen":  # the next check of the goal marks settled items again
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})

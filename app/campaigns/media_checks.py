@@ -48,7 +48,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) 
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await media_store.load_campaign_files(connection, campaign.id)
+    stored_files = await media_store.load_media_types_and_totals(connection, campaign.id)
     parameters = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
     filled_columns: set[str] = set()
     async for rows in (await connection.stream(STREAM_SHOWN_CELLS, parameters)).partitions(ITEMS_PER_MEDIA_CHECK):
@@ -81,11 +81,13 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     Raises `Conflict`: `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
     content, parameters = Content.from_campaign(campaign), {"campaign": campaign.id}
-    content_type_by_name = (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name
+    content_type_by_name = (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name
     outputs_with_files: list[Row[Any]] = []
     statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST
     async for rows in (await connection.stream(statement, parameters)).partitions(OUTPUTS_PER_MEDIA_CHECK):
-        outputs_with_files += await asyncio.to_thread(require_showable_outputs, content, content_type_by_name, rows)
+        outputs_with_files += await asyncio.to_thread(
+            check_outputs_and_select_those_with_files, content, content_type_by_name, rows
+        )
     for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
         batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
         names = await asyncio.to_thread(file_names_of_outputs, content, batch)
@@ -100,10 +102,10 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
 
 
 def file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
-    return {file.name for row in rows for file in content.named_files(ItemTexts(row.shown))}
+    return {file.name for row in rows for file in content.files_named_in_cells(ItemTexts(row.shown))}
 
 
-def require_showable_outputs(
+def check_outputs_and_select_those_with_files(
     content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
 ) -> list[Row[Any]]:
     """Return the outputs that name files, after checking them by the content types of the stored files."""
@@ -117,7 +119,7 @@ def require_showable_outputs(
                 code=problem.code,
                 segment=shorten_echo(row.of_segment),
             )
-    return [row for row in rows if content.named_files(ItemTexts(row.shown))]
+    return [row for row in rows if content.files_named_in_cells(ItemTexts(row.shown))]
 
 
 def digests_of_drawn_outputs(

@@ -17,7 +17,7 @@ from app.database.tables import campaigns, items
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.criteria import split_submission
+from app.designs.criteria import split_submission_by_criterion
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.record.outputs import load_outputs_of_segment
@@ -64,10 +64,12 @@ async def load_preview_campaign(
     return CampaignOnPage.from_columns(campaign.to_columns() | unsaved_settings.model_dump())
 
 
-async def draw_preview_hit(connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int) -> PreviewHit:
+async def build_random_preview_hit(
+    connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
+) -> PreviewHit:
     """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items."""
     if campaign.segment_count:
-        return await draw_preview_outputs(connection, campaign, preview_number)
+        return await build_random_preview_hit_of_outputs(connection, campaign, preview_number)
     always_shown = [*(await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()]
     rng = np.random.default_rng([campaign.seed, preview_number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
@@ -83,7 +85,7 @@ async def draw_preview_hit(connection: AsyncConnection, campaign: CampaignOnPage
     )
 
 
-async def draw_preview_outputs(
+async def build_random_preview_hit_of_outputs(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs."""
@@ -112,7 +114,7 @@ async def mark_draft_tried(connection: AsyncConnection, campaign: Campaign, *, n
 
 def check_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
     """Raise `Invalid` for an answer that an annotator could not submit."""
-    for criterion, part in zip(campaign.criteria, split_submission(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, split_submission_by_criterion(form, campaign), strict=True):
         criterion.parse_answer(part, hit.items)
 
 

@@ -69,7 +69,7 @@ def can_law_serve_rule(rule: Rule, law: Law) -> bool:
     return True
 
 
-def normalise_prior(values: Mapping[str, Any]) -> dict[str, Any]:
+def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with the prior as a list.
 
     It may be one text with commas, or the two settings of Easel 1, which may also be given alone.

@@ -34,20 +34,20 @@ from app.campaigns.setting_types import (
     UpdateLaw,
     can_law_read_design,
     can_law_serve_rule,
-    normalise_prior,
+    settings_with_prior_as_list,
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria_settings import (
     GRID_LAYOUT,
     MAX_CRITERIA,
     CriterionSettings,
-    criterion_design,
-    normalise_criteria,
+    checked_criteria_as_stored,
+    make_design_of_criterion,
     refuse_differing_class_counts,
     refuse_unsuitable_grid,
 )
 from app.designs.design import Design
-from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, refuse_blank
+from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, require_empty_or_visible_text
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
@@ -209,7 +209,7 @@ class CampaignSettings(
     @classmethod
     def refuse_blank_texts(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
-        return refuse_blank(value)
+        return require_empty_or_visible_text(value)
 
     @field_validator("design_settings")
     @classmethod
@@ -230,7 +230,7 @@ class CampaignSettings(
     @field_validator("criteria")
     @classmethod
     def validate_criteria(cls, criteria: list[CriterionSettings], info: ValidationInfo) -> list[CriterionSettings]:
-        return normalise_criteria(criteria, info.data) if validated_design(info.data) else criteria
+        return checked_criteria_as_stored(criteria, info.data) if validated_design(info.data) else criteria
 
     @field_validator("criteria_shown")
     @classmethod
@@ -342,18 +342,20 @@ class CampaignSettings(
     @model_validator(mode="before")
     @classmethod
     def parse_prior(cls, values: object) -> object:
-        return normalise_prior(values) if isinstance(values, dict) else values
+        return settings_with_prior_as_list(values) if isinstance(values, dict) else values
 
     @property
-    def made_design(self) -> Design:
+    def design_with_settings(self) -> Design:
         """Return the design, with its settings."""
         return make_design(self.design, self.design_settings)
 
     @property
     def practice_format(self) -> PracticeFormat:
         """Return the settings that the tables of training and qualification depend on."""
-        designs = [(one["name"], criterion_design(self.design, self.design_settings, one)) for one in self.criteria]
-        return PracticeFormat(tuple(designs or [("", self.made_design)]), self.items_per_hit or 1)
+        designs = [
+            (one["name"], make_design_of_criterion(self.design, self.design_settings, one)) for one in self.criteria
+        ]
+        return PracticeFormat(tuple(designs or [("", self.design_with_settings)]), self.items_per_hit or 1)
 
     @model_validator(mode="after")
     def validate_practice_tables(self) -> Self:
@@ -373,13 +375,13 @@ class CampaignSettings(
     @model_validator(mode="after")
     def validate_goal(self) -> Self:
         """Check that a goal is about places on one scale."""
-        if message := goal_refusal_reason(self, self.made_design, has_criteria=bool(self.criteria)):
+        if message := goal_refusal_reason(self, self.design_with_settings, has_criteria=bool(self.criteria)):
             raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
         return self
 
     @model_validator(mode="after")
     def validate_prior(self) -> Self:
-        family = ONLINE_LAWS[self.update_law].with_class_count(len(self.made_design.classes)).family
+        family = ONLINE_LAWS[self.update_law].with_class_count(len(self.design_with_settings.classes)).family
         if self.prior is None:
             return self
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):

@@ -30,7 +30,7 @@ class TemplateQuestion(NamedTuple):
 
 
 @cache
-def load_question(name: str) -> TemplateQuestion:
+def load_starter_question(name: str) -> TemplateQuestion:
     """Return one of the questions. Raises `NotFound` (`template_unknown`)."""
     if name not in QUESTION_NAMES:
         raise NotFound(f"There is no question template “{shorten_echo(name)}”.", code="template_unknown")
@@ -38,9 +38,9 @@ def load_question(name: str) -> TemplateQuestion:
     return TemplateQuestion(name, About.model_validate(campaign_file_content.about), campaign_file_content.settings)
 
 
-def load_questions() -> list[TemplateQuestion]:
+def load_starter_questions() -> list[TemplateQuestion]:
     """Return all questions, in their order."""
-    return [load_question(name) for name in QUESTION_NAMES]
+    return [load_starter_question(name) for name in QUESTION_NAMES]
 
 
 def question_file_path(name: str) -> Path:

@@ -54,7 +54,7 @@ async def load_campaign_list(
     is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
     condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
     statement = (
-        select_campaigns_with_progress()
+        campaigns_with_progress_query()
         .add_columns(members.member_role_sql(SHARING_CAMPAIGN_ID, access))
         .where(condition, visible_campaigns_condition(access, permission))
     )
@@ -73,20 +73,20 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
     return (await connection.execute(statement)).scalar_one()
 
 
-async def find_campaign_with_progress(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
+async def load_campaign_with_progress(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
-    statement = select_campaigns_with_progress().add_columns(HAS_PEOPLE_COLUMN)
+    statement = campaigns_with_progress_query().add_columns(HAS_PEOPLE_COLUMN)
     return await fetch_campaign(connection, statement, slug, CampaignWithProgress)
 
 
-async def find_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
+async def load_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
     """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
     return await fetch_campaign(
         connection, select(campaigns).where(visible_campaigns_condition(access)), slug, Campaign
     )
 
 
-def select_campaigns_with_progress() -> Select[Any]:
+def campaigns_with_progress_query() -> Select[Any]:
     """Return a query of campaigns with `item_count`, and `judgments_taken` and `judgments_wanted` of the drawn items.
 
     An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.

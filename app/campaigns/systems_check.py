@@ -44,7 +44,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
             code="implied_of_systems",
         )
     await media_checks.check_output_media_and_store_digests(connection, campaign)
-    if lacking_systems := await find_systems_without_common_segment(connection, campaign, system_count):
+    if lacking_systems := await load_names_of_systems_in_no_hit(connection, campaign, system_count):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "
             f"{join_names(lacking_systems)}. Upload more outputs, then launch.",
@@ -53,7 +53,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
         )
 
 
-async def find_systems_without_common_segment(
+async def load_names_of_systems_in_no_hit(
     connection: AsyncConnection, campaign: Campaign, system_count: int
 ) -> list[str]:
     """Return the names of systems that can be in no HIT."""
@@ -61,7 +61,7 @@ async def find_systems_without_common_segment(
     always_shown_numbers = (await load_item_numbers(connection, campaign.id, design.always_shown)).values()
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     min_systems = max(design.fewest_items, min(2, campaign.items_per_hit))
-    incomparable_systems = segments.systems_without_segment(min_systems, always_shown_numbers)
+    incomparable_systems = segments.systems_without_usable_segment(min_systems, always_shown_numbers)
     names = select(items.c.external_id).where(
         items.c.campaign_id == campaign.id, items.c.number.in_(incomparable_systems)
     )

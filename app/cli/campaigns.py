@@ -17,7 +17,7 @@ from app.background.progress_stream import ReportRowCount
 from app.campaigns import experiment_arms, hints, lifecycle, summaries
 from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import QUESTION_NAMES, load_questions, question_file_path
+from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, question_file_path
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.run_command import (
     current_utc_time,
@@ -91,7 +91,7 @@ def create(
         settings = merge_settings_sources({}, settings_file, options)
         row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
     click.echo(row.slug)
-    if advice := hints.advice_on_rule(row):
+    if advice := hints.advice_to_use_better_rule(row):
         click.echo(advice, err=True)  # the slug alone is what scripts read
 
 
@@ -102,7 +102,7 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
         upload = campaign_zip.read_sent_campaign(file, path.name, limits, parse_setting_options(options))
         table_name = upload.parsed_file.content.items and upload.parsed_file.content.items.file
         if table is None and upload.table is None and table_name:
-            table = campaign_file_io.file_next_to(path.parent, table_name)
+            table = campaign_file_io.require_file_in_folder(path.parent, table_name)
         if table:
             upload = upload._replace(table=ItemTable(table.name, stack.enter_context(table.open("rb"))))
         create_draft = partial(campaign_file_io.create_campaign_of_file, sent=upload)
@@ -114,9 +114,9 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
 def templates(*, as_json: bool) -> None:
     """List the question templates that come with Easel."""
     if as_json:
-        print_json([{"name": question.name} | question.about.model_dump() for question in load_questions()])
+        print_json([{"name": question.name} | question.about.model_dump() for question in load_starter_questions()])
         return
-    for question in load_questions():
+    for question in load_starter_questions():
         click.echo("\n".join([question.name, *wrap_text(question.about.description, terminal_width(), "  ")]))
 
 
@@ -129,7 +129,7 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 
     If items name images, recordings or videos, --items writes a zip that contains these files.
     """
-    archive = run_in_transaction(partial(campaign_file_io.write_campaign_archive, slug=slug, with_items=with_items))
+    archive = run_in_transaction(partial(campaign_file_io.build_campaign_archive, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
         raise click.UsageError("This is a zip. Name a file for it with -o.")
 
@@ -158,7 +158,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 
     row = run_in_transaction(partial(lifecycle.edit_settings, slug=slug, change_settings=change))
     click.echo(f"Saved the settings of {slug}.")
-    if advice := hints.advice_on_rule(row):
+    if advice := hints.advice_to_use_better_rule(row):
         click.echo(advice)
 
 
@@ -190,7 +190,7 @@ def show(slug: str, *, as_json: bool) -> None:
     """Show a campaign's state, settings and links for annotators. The links of an experiment's arm lead to a random
     arm.
     """
-    row = run_in_transaction(partial(summaries.find_campaign_with_progress, slug=slug))
+    row = run_in_transaction(partial(summaries.load_campaign_with_progress, slug=slug))
     addresses = links_by_platform(*link_base_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key))
     settings = lifecycle.settings_of_campaign(row).model_dump()
     if as_json:
@@ -339,7 +339,9 @@ def add_campaign_action(action: str, help_text: str) -> None:
     @campaign.command(action, help=help_text)
     @click.argument("slug")
     def change_status(slug: str) -> None:
-        row = run_in_transaction(partial(lifecycle.apply_transition, slug=slug, action=action, now=current_utc_time()))
+        row = run_in_transaction(
+            partial(lifecycle.change_campaign_status, slug=slug, action=action, now=current_utc_time())
+        )
         click.echo(f"{slug} is {'archived' if row.archived_at else row.status}.")
 
 
@@ -358,7 +360,7 @@ def launch(slug: str, *, yes: bool) -> None:
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):
             click.echo(f"{goal} How many it will take: easel plan {slug}")
-        if advice := hints.advice_on_rule(draft):
+        if advice := hints.advice_to_use_better_rule(draft):
             click.echo(advice)
         click.confirm(
             f"Launch {slug}? {FIXED_AFTER_LAUNCH_TEXT.format(rule=hints.describe_rule_fixed_by_launch(draft))}",
@@ -366,7 +368,7 @@ def launch(slug: str, *, yes: bool) -> None:
         )
 
     async def work(connection: AsyncConnection) -> tuple[Campaign, experiment_arms.CampaignArm | None]:
-        row = await lifecycle.apply_transition(connection, slug, "launch", now=current_utc_time())
+        row = await lifecycle.change_campaign_status(connection, slug, "launch", now=current_utc_time())
         return row, await experiment_arms.find_campaign_arm(connection, row.id, None)
 
     row, arm = run_in_transaction(work)

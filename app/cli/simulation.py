@@ -141,7 +141,7 @@ def plan(slug: str, runs: int, **options: Any) -> None:
                 **options,
             )
         async with engine.connect() as connection:
-            return forecast, hints.advice_on_rule(await load_campaign_by_slug(connection, slug))
+            return forecast, hints.advice_to_use_better_rule(await load_campaign_by_slug(connection, slug))
 
     forecast, advice = run_with_engine(work)
     click.echo(f"Goal: {forecast.goal}.")

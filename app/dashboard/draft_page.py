@@ -11,7 +11,7 @@ from app.simulation import rehearsal_offer
 
 async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """Load what the page of a draft shows. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await summaries.find_campaign_with_progress(connection, slug)
+    campaign = await summaries.load_campaign_with_progress(connection, slug)
     return {
         "campaign": campaign,
         "hits": planned_hit_count(campaign),

@@ -263,7 +263,7 @@ def build_item_judgment(
 ) -> ItemJudgment:
     places = [response.items.index(item_number) for response in responses]
     answer_texts = [
-        design.format_answer(response.values, place)
+        design.format_value_at_position(response.values, place)
         for design, response, place in zip(designs, responses, places, strict=True)
     ]
     value = responses[criterion].values[places[criterion]]

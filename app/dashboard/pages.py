@@ -118,7 +118,7 @@ async def dashboard_page(
         items_page = await table.load_items_page(connection, criterion, view, state.intervals)
         unjudged = await unjudged_items.list_unjudged_items(connection, campaign)
         left_over = await uncompared_systems.list_uncompared_systems(connection, campaign)
-        unseen_alerts = await alerts.list_alerts(connection, campaign.id)
+        unseen_alerts = await alerts.load_newest_alerts(connection, campaign.id)
         turned_away = await visit_limit.count_recent_refusals(connection, campaign.id, now=now)
         changes = await audit_log.load_changes_since_launch(connection, campaign.id)
         annotators_with_findings = await findings.count_annotators_with_findings(connection, campaign.id)
@@ -247,7 +247,9 @@ async def item_figure_svg(
     state = await get_live_dashboards(request).load_state(criterion, now=now)
     design, law = criterion.design, criterion.law
     item_page = await load_viewed_item(database, criterion, view, state)
-    drawing = drawings.density_drawing(item_page, design.score_unit(law), calibrated=design.shares_axis_with(law))
+    drawing = drawings.density_drawing(
+        item_page, design.score_unit(law), calibrated=design.has_same_unit_as_scores_of(law)
+    )
     return inline_file_response(criterion, "item", "svg", render_drawing_svg(drawing), now)
 
 
@@ -263,7 +265,7 @@ async def scores_figure_svg(
     domain = (histogram["low"], histogram["high"])
     design, law = criterion.design, criterion.law
     drawing = drawings.forest_plot_drawing(
-        items_page, domain, design.score_unit(law), calibrated=design.shares_axis_with(law)
+        items_page, domain, design.score_unit(law), calibrated=design.has_same_unit_as_scores_of(law)
     )
     return inline_file_response(criterion, "scores", "svg", render_drawing_svg(drawing), now)
 

@@ -280,7 +280,7 @@ def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
     """
     law, design = snapshot.criterion.law, snapshot.criterion.design
     family = law.family
-    comparable = design.shares_axis_with(law) or design.value_kind == "points"
+    comparable = design.has_same_unit_as_scores_of(law) or design.value_kind == "points"
     if not comparable or snapshot.unread_answers or snapshot.history.answers < snapshot.hit_count:
         return np.nan, np.nan
     sampled_items = np.unique(np.linspace(0, len(snapshot.score) - 1, SAMPLED_INTERVALS).astype(np.intp))

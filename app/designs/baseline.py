@@ -29,7 +29,7 @@ class Baseline(Pairwise):
         """Return the baseline."""
         return (self.baseline,)
 
-    def missing_fixed_item_error(self, item_name: str) -> Refusal:
+    def unknown_always_shown_item_error(self, item_name: str) -> Refusal:
         """Return the refusal for a baseline that is no item, or is not set."""
         problem = f"“{shorten_echo(item_name)}” is no item’s id" if item_name else "No baseline is chosen"
         return Conflict(

@@ -48,7 +48,7 @@ class BestWorst(LabelledEndsDesign):
             worst=self.worst_label,
         )
 
-    def format_answer(self, values: Sequence[float], position: int) -> str:
+    def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return what was chosen; the other items have no answer."""
         return VALUE_WORDS[values[position]]
 
@@ -65,7 +65,7 @@ class BestWorst(LabelledEndsDesign):
         """Return the fields `best` and `worst`."""
         return {name: str(item) for name, end in END_VALUES.items() for item, value in values.items() if value == end}
 
-    def combine_values(self, values: list[float]) -> list[float]:
+    def checked_values_of_hit(self, values: list[float]) -> list[float]:
         """Refuse values without exactly one best and one worst."""
         if values.count(BEST_VALUE) != 1 or values.count(WORST_VALUE) != 1:
             raise Invalid(self.two_choices_message(), code="answer_impossible")

@@ -212,19 +212,19 @@ class Content:
         trivial = self.kind == "text" and self.differences == "none" and not self.latex
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
-    def named_files(self, cells: ItemTexts) -> set[NamedFile]:
-        context_kinds = [self.context_kind(cell) for cell in cells[1:] if cell]
+    def files_named_in_cells(self, cells: ItemTexts) -> set[NamedFile]:
+        context_kinds = [self.content_kind_of_context_cell(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
-    def is_visually_empty(self, shown: str) -> bool:
+    def renders_to_nothing_visible(self, shown: str) -> bool:
         """Return whether Markdown or HTML renders to nothing visible: no words, no media, no line."""
         if CONTENT_KINDS[self.kind].is_file or self.kind == "text":
             return False
         html = self.render_cell(self.kind, shown, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
-    def context_kind(self, cell: str) -> str:
+    def content_kind_of_context_cell(self, cell: str) -> str:
         """Return the kind of a source or reference cell: a file if it looks like the name of one, else words."""
         name = cell.strip() if len(cell) <= MAX_MEDIA_URL_CHARS else ""
         kinds = (kind for kind, pattern in MEDIA_FILE_NAMES.items() if pattern.fullmatch(name))
@@ -240,7 +240,7 @@ class Content:
 
         def render_context(title: str, cell: str | None) -> RenderedContext | None:
             return (
-                RenderedContext(title, self.render_cell(self.context_kind(cell), cell, resolve_address))
+                RenderedContext(title, self.render_cell(self.content_kind_of_context_cell(cell), cell, resolve_address))
                 if cell
                 else None
             )
@@ -262,7 +262,7 @@ class Content:
             else (),
             own_context=own_contexts,
             is_always_wide=self.kind != "text" or any(own_contexts),
-            loads_media=[bool(self.named_files(row)) for row in rows],
+            loads_media=[bool(self.files_named_in_cells(row)) for row in rows],
             skipped_differences=None in marked,
         )
 
@@ -338,7 +338,7 @@ def find_no_files(_text: str) -> Iterable[NamedFile]:
     return ()
 
 
-def media_kind(kind: str, title: str, plural: str) -> ContentKind:
+def build_media_content_kind(kind: str, title: str, plural: str) -> ContentKind:
     """Return the kind for items that are one file."""
 
     def files(name: str) -> list[NamedFile]:
@@ -361,7 +361,7 @@ def render_markdown_html(markdown: str) -> str:
     return str(ITEM_MARKDOWN.render(markdown))
 
 
-def markup_kind(title: str, to_html: Callable[[str], str]) -> ContentKind:
+def build_markup_content_kind(title: str, to_html: Callable[[str], str]) -> ContentKind:
     """Return the kind for items in a language that is converted to HTML."""
 
     @cache_results_by_size
@@ -469,9 +469,9 @@ def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
 
 CONTENT_KINDS = {
     "text": ContentKind("Text", "text", render_plain_text, find_no_files),
-    "markdown": markup_kind("Markdown", render_markdown_html),
-    "html": markup_kind("HTML", str),
-    "image": media_kind("image", "An image", "images"),
-    "audio": media_kind("audio", "A recording", "recordings"),
-    "video": media_kind("video", "A video", "videos"),
+    "markdown": build_markup_content_kind("Markdown", render_markdown_html),
+    "html": build_markup_content_kind("HTML", str),
+    "image": build_media_content_kind("image", "An image", "images"),
+    "audio": build_media_content_kind("audio", "A recording", "recordings"),
+    "video": build_media_content_kind("video", "A video", "videos"),
 }

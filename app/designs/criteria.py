@@ -70,7 +70,7 @@ class AskedCampaign:
         """Return the names of the criteria, in order; empty for a campaign with one question."""
         return [settings["name"] for settings in self.criteria_settings]
 
-    def criteria_in_order(self, annotator_id: int) -> list["Criterion[Self]"]:
+    def criteria_in_annotator_order(self, annotator_id: int) -> list["Criterion[Self]"]:
         """Return the criteria in the order for an annotator, by their row's id: always the same, and different between
         annotators.
         """
@@ -187,7 +187,7 @@ class Criterion(Generic[C_co]):
         try:
             answer = self.design.parse_answer(submission, items)
             refuse_unoffered_reasons(self.campaign, answer, items)
-            return answer, self.design.validated_values(answer, items)
+            return answer, self.design.checked_values_in_item_order(answer, items)
         except Invalid as refusal:
             if not self.name:
                 raise
@@ -200,7 +200,7 @@ class Criterion(Generic[C_co]):
 Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
-def split_submission(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
+def split_submission_by_criterion(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
     """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
     if isinstance(submission, Form):
         return [replace(submission, fields=criterion.own_fields(submission.fields)) for criterion in campaign.criteria]
@@ -238,4 +238,4 @@ def criterion_order_extra(campaign: AskedCampaign, annotator_id: int) -> dict[st
     """Return the order of the criteria as it is stored with an answer; empty for a campaign with one question."""
     if not campaign.has_criteria:
         return {}
-    return {CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.criteria_in_order(annotator_id)]}
+    return {CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.criteria_in_annotator_order(annotator_id)]}

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, Vali
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from app.designs.design import Design, check_plain_text
+from app.designs.design import Design, require_plain_text
 from app.designs.field_flags import OneLine
 from app.designs.registry import make_design
 
@@ -16,7 +16,7 @@ MIN_CRITERIA, MAX_CRITERIA = 2, 5
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
-PlainText = BeforeValidator(check_plain_text)
+PlainText = BeforeValidator(require_plain_text)
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
 CriterionLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
@@ -50,7 +50,9 @@ class CriterionSettings(TypedDict):
     ]
 
 
-def normalise_criteria(criteria: Sequence[CriterionSettings], campaign: Mapping[str, Any]) -> list[CriterionSettings]:
+def checked_criteria_as_stored(
+    criteria: Sequence[CriterionSettings], campaign: Mapping[str, Any]
+) -> list[CriterionSettings]:
     """Return criteria as they are stored. Raises ValueError for those that cannot be asked together.
 
     Args:
@@ -60,14 +62,14 @@ def normalise_criteria(criteria: Sequence[CriterionSettings], campaign: Mapping[
     """
     if len(criteria) == 1:
         raise ValueError(f"one criterion is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
-    names = [comparable_name(criterion["name"]) for criterion in criteria]
+    names = [fold_lookalike_name(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise criterion_error(number, "name", "each criterion needs a different name")
-    return [normalise_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
+    return [checked_criterion_as_stored(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
-def comparable_name(name: str) -> str:
+def fold_lookalike_name(name: str) -> str:
     """Return a form of the name that is equal for names that look alike."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
 
@@ -76,7 +78,9 @@ def criterion_error(number: int, field: str, message: str) -> PydanticCustomErro
     return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 
-def normalise_criterion(number: int, criterion: CriterionSettings, campaign: Mapping[str, Any]) -> CriterionSettings:
+def checked_criterion_as_stored(
+    number: int, criterion: CriterionSettings, campaign: Mapping[str, Any]
+) -> CriterionSettings:
     """Return a criterion with the design's settings validated. Raises ValueError."""
     ends = [criterion.get(end, campaign.get(end)) for end in ("low_label", "high_label")]
     if ends[0] is not None and ends[0] == ends[1]:
@@ -85,7 +89,7 @@ def normalise_criterion(number: int, criterion: CriterionSettings, campaign: Map
     if not (own_settings := criterion.get("design_settings")):
         return with_design_settings(criterion, {})
     try:
-        design = criterion_design(campaign["design"], campaign["design_settings"], criterion)
+        design = make_design_of_criterion(campaign["design"], campaign["design_settings"], criterion)
     except ValidationError as error:
         errors = error.errors(include_url=False)
         message = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors)
@@ -106,7 +110,7 @@ def with_design_settings(criterion: CriterionSettings, design_settings: dict[str
     return {**changed, "design_settings": design_settings} if design_settings else changed
 
 
-def criterion_design(name: str, settings: Mapping[str, Any], criterion: CriterionSettings) -> Design:
+def make_design_of_criterion(name: str, settings: Mapping[str, Any], criterion: CriterionSettings) -> Design:
     """Return a campaign's design, by its name and settings, with the settings of one of its criteria."""
     return make_design(name, {**settings, **criterion.get("design_settings", {})})
 
@@ -118,7 +122,7 @@ def refuse_differing_class_counts(
 
     Where a law counts classes, priors have one number for each.
     """
-    counts = {len(criterion_design(name, settings, criterion).classes) for criterion in criteria}
+    counts = {len(make_design_of_criterion(name, settings, criterion).classes) for criterion in criteria}
     if counts - {len(make_design(name, settings).classes)}:
         raise ValueError("this law counts labels, so every criterion needs as many labels as the campaign")
 

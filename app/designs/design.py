@@ -11,14 +11,14 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches
-from app.designs.field_flags import InputModel, refuse_blank
-from app.designs.item_names import form_by_position, item_names
+from app.designs.field_flags import InputModel, require_empty_or_visible_text
+from app.designs.item_names import form_fields_named_by_position, item_names
 from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
 from app.designs.remarks import parse_remarks
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
 from app.designs.unit import POINTS_UNIT as IN_POINTS
-from app.designs.unjudged import parse_unjudged
+from app.designs.unjudged import parse_unjudged_reasons
 from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
 from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
@@ -32,7 +32,7 @@ SCORE_PREFIX = "score-"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def check_plain_number(value: object) -> object:
+def require_plain_number(value: object) -> object:
     """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
@@ -40,12 +40,12 @@ def check_plain_number(value: object) -> object:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(check_plain_number)
+PlainNumber = BeforeValidator(require_plain_number)
 
 
-def check_plain_text(value: object) -> object:
+def require_plain_text(value: object) -> object:
     """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
-    refuse_blank(value)
+    require_empty_or_visible_text(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
@@ -106,7 +106,7 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        return check_plain_text(value)
+        return require_plain_text(value)
 
     @property
     @abstractmethod
@@ -123,7 +123,7 @@ class Design(InputModel, ABC):
         """Return the ids of the items that every HIT shows besides the drawn ones: they have no cap."""
         return ()
 
-    def missing_fixed_item_error(self, item_name: str) -> Refusal:
+    def unknown_always_shown_item_error(self, item_name: str) -> Refusal:
         """Return the refusal of a launch without an item that every HIT shows."""
         return Conflict(
             f"No item is called “{shorten_echo(item_name)}”, but every HIT should show it.", code="item_unknown"
@@ -145,7 +145,7 @@ class Design(InputModel, ABC):
             return LIKELIEST_LABEL_UNIT
         return order_unit(law) if law.reads == "order" else self.unit
 
-    def resolve_class_label(self, value: AnswerValue) -> float:
+    def class_number_of_label(self, value: AnswerValue) -> float:
         """Return a number unchanged, and the class of a label. Raises `Invalid` (`class_unknown`)."""
         if not isinstance(value, str):
             return value
@@ -158,11 +158,11 @@ class Design(InputModel, ABC):
             )
         return float(self.classes.index(value))
 
-    def shares_axis_with(self, law: Law) -> bool:
+    def has_same_unit_as_scores_of(self, law: Law) -> bool:
         """Return whether means of its values and a law's scores share an axis."""
         return self.is_ordered and self.score_unit(law) == self.unit
 
-    def format_answer(self, values: Sequence[float], position: int) -> str:
+    def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return one of the stored values of a HIT in words; position 0 is the first item as presented."""
         value = values[position]
         return self.classes[int(value)] if self.classes else f"{value:g}"
@@ -186,8 +186,8 @@ class Design(InputModel, ABC):
         """Return the submission for a HIT of these items as an answer. Raises `Invalid`; the form keeps the input."""
         if isinstance(submission, Answer):
             return submission
-        form, names = form_by_position(submission.fields, items), item_names(len(items))
-        unjudged = parse_unjudged(form, names)
+        form, names = form_fields_named_by_position(submission.fields, items), item_names(len(items))
+        unjudged = parse_unjudged_reasons(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
         values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
@@ -234,12 +234,12 @@ class Design(InputModel, ABC):
                 position=position,
             ) from problem
 
-    def validated_values(self, answer: Answer, items: Sequence[int]) -> list[float]:
+    def checked_values_in_item_order(self, answer: Answer, items: Sequence[int]) -> list[float]:
         """Return the answer's values in the order of `items`, as they are stored.
 
         NaN marks an item without a value, since it cannot be judged, or too few others can. Raises `Invalid`:
         `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`, and what
-        `resolve_class_label` and `combine_values` raise.
+        `class_number_of_label` and `checked_values_of_hit` raise.
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
@@ -251,20 +251,22 @@ class Design(InputModel, ABC):
             raise self.missing_values_error(missing, len(items))
         if len(answer.values) != len(positions):
             raise unknown_items_error()
-        numbers = {item: self.resolve_class_label(answer.values[item]) for item in positions}
-        combined = self.combine_values([self.validate_value(numbers[item], place) for item, place in positions.items()])
+        numbers = {item: self.class_number_of_label(answer.values[item]) for item in positions}
+        combined = self.checked_values_of_hit(
+            [self.checked_value_as_stored(numbers[item], place) for item, place in positions.items()]
+        )
         if not answer.unjudged:
             return combined
         value_of = dict(zip(positions, combined, strict=True))
         return [value_of.get(item, math.nan) for item in items]
 
-    def combine_values(self, values: list[float]) -> list[float]:
+    def checked_values_of_hit(self, values: list[float]) -> list[float]:
         """Return the values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) if they exclude each
         other.
         """
         return values
 
-    def validate_value(self, value: float, position: int) -> float:
+    def checked_value_as_stored(self, value: float, position: int) -> float:
         """Return a value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
         normalised = self.normalise_value(value)
         if normalised is None:

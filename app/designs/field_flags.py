@@ -55,7 +55,7 @@ def is_invisible(character: str) -> bool:
     return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
 
 
-def refuse_blank(value: object) -> object:
+def require_empty_or_visible_text(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
@@ -100,20 +100,20 @@ REFUSE_TRUTH_VALUE = {"int": refuse_truth_value_as_int, "float": refuse_truth_va
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 
-def without_truth_values(part: Any) -> Any:
+def schema_refusing_truth_values(part: Any) -> Any:
     """Return a part of a Pydantic schema changed so that numbers refuse truth values."""
     if isinstance(part, list | tuple):
-        return type(part)(map(without_truth_values, part))
+        return type(part)(map(schema_refusing_truth_values, part))
     if not isinstance(part, dict):
         return part
     kind = part.get("type")
     if not isinstance(kind, str):  # a mapping of names to schemas
-        return {name: without_truth_values(inner) for name, inner in part.items()}
+        return {name: schema_refusing_truth_values(inner) for name, inner in part.items()}
     if kind in REFUSE_TRUTH_VALUE:
         return no_info_before_validator_function(REFUSE_TRUTH_VALUE[kind], part)
     if kind == "function-before" and part["function"]["function"] in REFUSE_TRUTH_VALUE.values():
         return part  # changed already, in a nested model
-    return {name: inner if name in NO_SCHEMAS else without_truth_values(inner) for name, inner in part.items()}
+    return {name: inner if name in NO_SCHEMAS else schema_refusing_truth_values(inner) for name, inner in part.items()}
 
 
 class InputModel(BaseModel):
@@ -125,5 +125,5 @@ class InputModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: CoreSchema = without_truth_values(handler(source))
+        schema: CoreSchema = schema_refusing_truth_values(handler(source))
         return schema

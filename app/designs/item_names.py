@@ -26,7 +26,7 @@ def item_names(count: int) -> list[ItemName]:
     return [ItemName(position) for position in range(count)]
 
 
-def form_by_position(fields: Mapping[str, str], items: Sequence[int]) -> Mapping[str, str]:
+def form_fields_named_by_position(fields: Mapping[str, str], items: Sequence[int]) -> Mapping[str, str]:
     """Return the fields of a form for a HIT of these items, which name items by position.
 
     A page that was opened before an upgrade names them by number; a form that does so throughout is renamed.
@@ -37,7 +37,7 @@ def form_by_position(fields: Mapping[str, str], items: Sequence[int]) -> Mapping
     return {rename_field(name, names): translate_choice(name, value, names) for name, value in fields.items()}
 
 
-def draft_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
+def draft_entries_named_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
     """Return the entries of a draft by position, also of one that an earlier page saved by number."""
     names = position_names_by_number(items)
     values = {name: str(entry.get("value", "")) for name, entry in entries.items()}

@@ -89,7 +89,7 @@ class Magnitude(Design):
             value=value,
         )
 
-    def format_answer(self, values: Sequence[float], position: int) -> str:
+    def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return the answer with its ratio to the reference."""
         value = values[position]
         return f"{format_plain_number(value)}, {format_three_digits(value / self.reference_value)} × the reference"

@@ -41,7 +41,7 @@ class Pairwise(OrderDesign):
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")
 
-    def format_answer(self, values: Sequence[float], position: int) -> str:
+    def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return whether the item was chosen, and its side."""
         if values[0] == values[1]:
             return "tie"

@@ -33,7 +33,7 @@ class PlaceDesign(Design):
     def allowed_values_text(self) -> str:
         return f"a whole number from 1 to {self.value_range[1]:g}"
 
-    def format_answer(self, values: Sequence[float], position: int) -> str:
+    def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return "2nd of 4", and mark shared places."""
         tied = ", tied" if list(values).count(values[position]) > 1 else ""
         return f"{format_ordinal(int(values[position]))} of {len(values)}{tied}"
@@ -55,7 +55,7 @@ class PlaceDesign(Design):
 
     def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
         """Return a hundred times the share in the item's HIT."""
-        return 100.0 * shares_beaten(values, np.zeros(len(values), np.intp) if hit is None else hit)
+        return 100.0 * shares_of_other_items_beaten(values, np.zeros(len(values), np.intp) if hit is None else hit)
 
 
 class OrderDesign(PlaceDesign):
@@ -67,7 +67,7 @@ class OrderDesign(PlaceDesign):
         description="Let annotators say that items are about equal.",
     )
 
-    def combine_values(self, values: list[float]) -> list[float]:
+    def checked_values_of_hit(self, values: list[float]) -> list[float]:
         """Return places without gaps except after ties: only the order counts."""
         places = [1.0 + sum(other < value for other in values) for value in values]
         if not self.ties_allowed and len(set(places)) < len(places):
@@ -92,7 +92,7 @@ def format_ordinal(number: int) -> str:
     return f"{number}{ORDINAL_SUFFIXES.get(number, 'th')}"
 
 
-def shares_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
+def shares_of_other_items_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
     """Return the shares of `PlaceDesign` for many HITs at once, (M,) in [0, 1]. Time: that of sorting.
 
     `values` and `hit` are (M,), the place of an item and the number of its HIT, in any order.

@@ -144,7 +144,7 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
         raise Invalid(f"What is wrong must be {expected}. Nothing was stored.", code="reason_unknown")
 
 
-def remarks_extra(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:
+def remarks_as_stored(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:
     """Return the remarks as they are stored with an answer; empty where there are none."""
     stored = {
         about: ({"comment": remark.comment} if remark.comment else {})

@@ -51,7 +51,7 @@ class Unit:
         """Return the number at a place, 0 to 100."""
         return place
 
-    def to_file_values(self, shares: Array) -> Array:
+    def shares_to_shown_values(self, shares: Array) -> Array:
         """Return shares of the scale, 0 to 1, as in pages and files. Also for distances where `has_standard_errors` is
         true.
         """
@@ -70,7 +70,7 @@ class Unit:
         """Return the number at a place, as people read it."""
         return format_with_places(place, 1)
 
-    def format_rounded(self, place: float) -> str:
+    def format_place_rounded(self, place: float) -> str:
         """Return the number with fewer digits, for an end of an interval."""
         return format_with_places(place, 0)
 
@@ -106,7 +106,7 @@ class RatioUnit(Unit):
         """Return the odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else math.inf
 
-    def to_file_values(self, shares: Array) -> Array:
+    def shares_to_shown_values(self, shares: Array) -> Array:
         """Return ratios; infinite at the end of the scale."""
         with np.errstate(divide="ignore"):
             ratios: Array = shares / (1.0 - shares)
@@ -121,7 +121,7 @@ class RatioUnit(Unit):
         """Return the ratio in three digits."""
         return format_three_digits(self.value_at_place(place))
 
-    def format_rounded(self, place: float) -> str:
+    def format_place_rounded(self, place: float) -> str:
         """Return the ratio in two digits."""
         return format_three_digits(float(f"{self.value_at_place(place):.1e}"))
 

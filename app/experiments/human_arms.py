@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import load_question
+from app.campaigns.starter_questions import load_starter_question
 from app.designs.campaign import Campaign
 from app.errors import Invalid
 from app.imports import items
@@ -86,7 +86,7 @@ async def create_experiment(
             f"The name of an experiment must have 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
         )
     name = lifecycle.slugify_campaign_name(wanted.name)
-    await experiment_arms.refuse_existing_experiment(connection, name)
+    await experiment_arms.refuse_taken_and_lock_experiment_name(connection, name)
     campaigns = {arm: await create_arm_campaign(connection, arm, wanted, launch=launch, now=now) for arm in HUMAN_ARMS}
     key = await experiment_arms.create_experiment_arms(
         connection, name, {arm: row.id for arm, row in campaigns.items()}
@@ -102,7 +102,7 @@ async def create_arm_campaign(
         await items.import_items(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
-    return await lifecycle.apply_transition(connection, draft.slug, "launch", now=now) if launch else draft
+    return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=now) if launch else draft
 
 
 def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSettings:
@@ -114,5 +114,5 @@ def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSetti
         "hits_per_annotator": max_judgments and -(-max_judgments // HUMAN_ARMS[arm]["items_per_hit"]),
     }
     return CampaignSettings.model_validate(
-        load_question(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
+        load_starter_question(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
     )

@@ -29,7 +29,7 @@ async def export_scores(request: ExportRequest) -> TableStream:
     methods = (
         await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
     ).scores
-    require_fit = partial(require_score_methods, methods)
+    require_fit = partial(refuse_answers_no_method_can_score, methods)
     await request.fits.load_answers_and_fit(
         request.engine, request.slug, "answered", require_fit, criterion=request.criterion
     )
@@ -44,7 +44,7 @@ async def export_scores(request: ExportRequest) -> TableStream:
     return TableStream([column.name for column in all_scores_columns(methods)], chunks())
 
 
-def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
+def refuse_answers_no_method_can_score(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
     """Refuse if no method can score these answers.
 
     Raises:
@@ -59,9 +59,9 @@ def require_score_methods(methods: Mapping[str, ScoreMethod], answers: Answers) 
 async def export_fitted_table(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
     """Export the rows that the export declares, else those of its table."""
     lazy_table = await (
-        fit_export_rows(request, table_name, export.name, export.fit)
+        fit_lazy_export_table(request, table_name, export.name, export.fit)
         if export.fit
-        else fit_table_rows(request, table_name)
+        else fit_lazy_result_table(request, table_name)
     )
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
@@ -71,7 +71,7 @@ async def export_fitted_table(request: ExportRequest, table_name: str, export: M
     return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
 
 
-async def fit_export_rows(
+async def fit_lazy_export_table(
     request: ExportRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
 ) -> LazyTable:
     method = TABLE_METHODS[table_name]
@@ -88,7 +88,7 @@ async def fit_export_rows(
     )[1]
 
 
-async def fit_table_rows(request: ExportRequest, table_name: str) -> LazyTable:
+async def fit_lazy_result_table(request: ExportRequest, table_name: str) -> LazyTable:
     result_table = await request.fits.fit_table(
         request.engine, request.slug, table_name, request.options, criterion=request.criterion
     )

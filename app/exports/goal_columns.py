@@ -21,7 +21,7 @@ from app.goals.progress import settled_probabilities
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import count_best_items
+from app.selection.threshold_line import limit_best_item_count
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
 SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
@@ -67,7 +67,9 @@ async def load_goal_columns(
     if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
     items, score = await load_numbers_and_scores_of_goal_items(connection, criterion.campaign)
-    return await asyncio.to_thread(side_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores)
+    return await asyncio.to_thread(
+        build_goal_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores
+    )
 
 
 def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
@@ -80,7 +82,7 @@ def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
     }
 
 
-def side_columns(
+def build_goal_columns(
     campaign: Campaign,
     intervals: ModeratedMeans,
     item_numbers: Integers,
@@ -99,7 +101,9 @@ def side_columns(
     """
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
-        item_sides[np.argsort(-scores, kind="stable")[: count_best_items(campaign.best_items, len(item_numbers))]] = 1
+        item_sides[
+            np.argsort(-scores, kind="stable")[: limit_best_item_count(campaign.best_items, len(item_numbers))]
+        ] = 1
     else:
         item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1
         item_sides[np.isnan(item_intervals.mean)] = -1

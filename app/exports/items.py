@@ -122,12 +122,12 @@ class ItemRowFormatter:
             *posterior,
             *means,
             *unjudged,
-            *(SETTLED_EXPORT_COLUMNS if self.has_settled_items else ()),
+            *(SETTLED_EXPORT_COLUMNS if self.releases_settled_items else ()),
             *self.goal_columns.names,
         )
 
     @property
-    def has_settled_items(self) -> bool:
+    def releases_settled_items(self) -> bool:
         """Whether the campaign releases settled items."""
         return bool(self.criterion.campaign.when_reached == RELEASE_ITEMS or self.criterion.campaign.releases)
 
@@ -139,7 +139,7 @@ class ItemRowFormatter:
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
         deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
-        shown = map(unit.to_file_values, (numbers["score"], *deviation, *posterior_intervals(family, state)))
+        shown = map(unit.shares_to_shown_values, (numbers["score"], *deviation, *posterior_intervals(family, state)))
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
         labels = [likeliest_labels(criterion, np.array(state), numbers["judgments"])] if family.counts_classes else []
         posterior = to_cell_columns(*shown, numbers["judgments"])
@@ -151,7 +151,7 @@ class ItemRowFormatter:
             else ()
         )
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
-        settled = [(numbers["settled"] > 0).tolist()] if self.has_settled_items else []
+        settled = [(numbers["settled"] > 0).tolist()] if self.releases_settled_items else []
         columns = (
             *names,
             *to_cell_columns(*state),

@@ -107,7 +107,7 @@ def describe_items_file(design: Design, law: Law) -> str:
 
 def describe_label_cut(design: Design) -> str:
     """Return how labels are made if annotators choose none."""
-    middle = f"{design.unit.format_rounded(MAX_POINTS / 2)} {design.unit.sign}"
+    middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
 
 

@@ -139,13 +139,13 @@ def posterior_numbers_in_units(
     mean, error, *ends = calibrated_intervals.mean_error_and_interval_columns(intervals)
     missing = np.full(len(score), np.nan)
     columns = {
-        "score": unit.to_file_values(score),
-        "standard_deviation": unit.to_file_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
-        "low": unit.to_file_values(low),
-        "high": unit.to_file_values(high),
-        "mean": mean_unit.to_file_values(mean),
-        "standard_error": mean_unit.to_file_values(error) if mean_unit.has_standard_errors else missing,
-        "calibrated_low_95": mean_unit.to_file_values(ends[0]),
-        "calibrated_high_95": mean_unit.to_file_values(ends[1]),
+        "score": unit.shares_to_shown_values(score),
+        "standard_deviation": unit.shares_to_shown_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
+        "low": unit.shares_to_shown_values(low),
+        "high": unit.shares_to_shown_values(high),
+        "mean": mean_unit.shares_to_shown_values(mean),
+        "standard_error": mean_unit.shares_to_shown_values(error) if mean_unit.has_standard_errors else missing,
+        "calibrated_low_95": mean_unit.shares_to_shown_values(ends[0]),
+        "calibrated_high_95": mean_unit.shares_to_shown_values(ends[1]),
     }
     return [dict(zip(columns, row, strict=True)) for row in to_cell_rows(*columns.values())]

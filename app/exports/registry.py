@@ -26,10 +26,10 @@ from app.exports.export_types import (
     ExportFile,
     ExportRequest,
     Pieces,
-    annotator_table_export,
-    criterion_table_export,
-    fitted_export,
-    table_export,
+    build_annotator_table_export,
+    build_campaign_table_export,
+    build_criterion_table_export,
+    build_fitted_export,
 )
 from app.exports.fitted import fitted_export_openers
 from app.exports.items import export_easl_file, export_items, has_beta_posteriors
@@ -140,20 +140,20 @@ def require_segments(campaign: Campaign) -> None:
 
 
 TABLE_EXPORTS: dict[str, Export] = {
-    "items": table_export(export_items, require_posteriors),
-    "responses": table_export(export_responses, is_about_annotators=True),
-    "segments": table_export(export_segments, require_segments),
-    "unanswered": table_export(export_unanswered_hits, is_about_annotators=True),
-    "assignments": annotator_table_export(annotator_tables.ASSIGNMENTS),
-    "visits": annotator_table_export(annotator_tables.VISITS),
-    "remarks": annotator_table_export(annotator_tables.REMARKS),
-    "easl": criterion_table_export(export_easl_file, require_beta_posteriors, "csv"),
+    "items": build_campaign_table_export(export_items, require_posteriors),
+    "responses": build_campaign_table_export(export_responses, is_about_annotators=True),
+    "segments": build_campaign_table_export(export_segments, require_segments),
+    "unanswered": build_campaign_table_export(export_unanswered_hits, is_about_annotators=True),
+    "assignments": build_annotator_table_export(annotator_tables.ASSIGNMENTS),
+    "visits": build_annotator_table_export(annotator_tables.VISITS),
+    "remarks": build_annotator_table_export(annotator_tables.REMARKS),
+    "easl": build_criterion_table_export(export_easl_file, require_beta_posteriors, "csv"),
 }
 
 
 def registered_exports() -> dict[str, Export]:
     """Return all exports by name: tables, what the analysis declares, and the settings."""
-    fitted_exports = {name: fitted_export(open_table) for name, open_table in fitted_export_openers().items()}
+    fitted_exports = {name: build_fitted_export(open_table) for name, open_table in fitted_export_openers().items()}
     return TABLE_EXPORTS | fitted_exports | {"settings": Export(stream_settings, only_format="json")}
 
 

@@ -63,7 +63,7 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
                     (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
                     for row in rows
                     for criterion in campaign.criteria
-                    for cells in response_rows(row, criterion, has_remarks=has_remarks)
+                    for cells in response_export_rows_of_hit(row, criterion, has_remarks=has_remarks)
                 ]
 
     has_remarks = await said_beside.should_show_remarks(connection, campaign)
@@ -98,7 +98,9 @@ def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool
     )
 
 
-def response_rows(row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool) -> Iterable[RowCells]:
+def response_export_rows_of_hit(
+    row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool
+) -> Iterable[RowCells]:
     """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
     design, first = criterion.design, criterion.number * len(row.items)
     value_slice = slice(first, first + len(row.items))

@@ -62,4 +62,4 @@ async def export_segments(connection: AsyncConnection, campaign: Campaign) -> Ta
 def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
     """Return means as files show them."""
     shares = np.array([np.nan if output.mean is None else output.mean / MEAN_STEPS_OF_SCALE for output in output_means])
-    return [None if np.isnan(number) else number for number in unit.to_file_values(shares).tolist()]
+    return [None if np.isnan(number) else number for number in unit.shares_to_shown_values(shares).tolist()]

@@ -122,7 +122,7 @@ async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress:
         await raise_alert(connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text))
         if campaign.when_reached in STOPPING_ACTIONS:
             with suppress(Conflict):  # a person was faster
-                await lifecycle.apply_transition(connection, campaign.slug, campaign.when_reached, now=now)
+                await lifecycle.change_campaign_status(connection, campaign.slug, campaign.when_reached, now=now)
 
 
 async def raise_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:

@@ -22,7 +22,7 @@ from app.inference.ratings.goal_probabilities import (
     item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import count_best_items
+from app.selection.threshold_line import limit_best_item_count
 
 MIN_DEGREES_OF_FREEDOM = 20  # then the estimated spread is half of the true one or less once in 3,600 times
 MAX_ITEMS_IN_ORDER = 1_000  # the order of more items is never settled in practice
@@ -184,7 +184,7 @@ def narrow_interval_mask(campaign: Campaign, estimates: ModeratedMeans) -> Mask:
 
 def best_set_probability(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     return chance_best_are_highest(
-        beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs, scores, limit_best_item_count(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     )
 
 
@@ -208,7 +208,7 @@ GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] 
 # Probability that each item, (N,), is on the right side of the goal's line.
 ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Array], Array]] = {
     "best": lambda campaign, beliefs, scores: item_chances_of_right_side_of_best(
-        beliefs, scores, count_best_items(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs, scores, limit_best_item_count(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     ),
     "threshold": lambda campaign, beliefs, _: item_chances_of_believed_side(
         beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS

@@ -64,7 +64,7 @@ class HelpPage:
         anchors: set[str] = set()
         sections = []
         for place, (_, start), end in zip(places, starts, ends, strict=True):
-            heading = plain_text(tokens[place + 1])
+            heading = plain_text_of_inline_token(tokens[place + 1])
             anchor = unique_anchor(heading, anchors)
             sections.append(Section(anchor, heading, int(tokens[place].tag[1:]), "\n".join(lines[start:end])))
         return sections
@@ -97,7 +97,7 @@ class HelpPage:
         """Change the address of a link or picture to its address in the product, where it has one."""
         attribute = {"link_open": "href", "image": "src"}.get(token.type)
         if attribute is not None:
-            token.attrSet(attribute, product_url(self.name, str(token.attrGet(attribute))))
+            token.attrSet(attribute, documentation_address_to_product_url(self.name, str(token.attrGet(attribute))))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def token_lines(token: Token) -> tuple[int, int]:
     return start, end
 
 
-def plain_text(inline: Token) -> str:
+def plain_text_of_inline_token(inline: Token) -> str:
     """Return the text of a heading or paragraph without its marks."""
     return "".join(token.content for token in inline.children or () if token.type in ("text", "code_inline"))
 
@@ -130,7 +130,7 @@ def unique_anchor(heading: str, used: set[str]) -> str:
     return anchor
 
 
-def product_url(page_name: str, address: str) -> str:
+def documentation_address_to_product_url(page_name: str, address: str) -> str:
     """Return the address in the product that an address on a page of the documentation stands for."""
     path, sign, anchor = address.partition("#")
     if "://" in address or address.startswith(("/", "mailto:")) or not path:
@@ -140,7 +140,7 @@ def product_url(page_name: str, address: str) -> str:
 
 
 @cache
-def documentation_pages() -> dict[str, HelpPage]:
+def documentation_page_by_name() -> dict[str, HelpPage]:
     """Return all pages by their name, such as `researchers/goals`."""
     files = sorted(DOCUMENTATION_FOLDER.rglob("*.md"))
     names = [file.relative_to(DOCUMENTATION_FOLDER).with_suffix("").as_posix() for file in files]
@@ -149,7 +149,7 @@ def documentation_pages() -> dict[str, HelpPage]:
 
 
 @cache
-def documentation_pictures() -> dict[str, Path]:
+def picture_file_by_documentation_path() -> dict[str, Path]:
     """Return the files of all pictures by their path in `docs/`."""
     files = DOCUMENTATION_FOLDER.rglob("*")
     return {
@@ -163,14 +163,14 @@ def documentation_chapters() -> Sequence[Chapter]:
     # The rest of the file has tags for the program that builds the site.
     navigation = yaml.safe_load("nav:\n" + NAVIGATION_FILE.read_text("utf-8").partition("\nnav:\n")[2])["nav"]
     chapters = [next(iter(entry.items())) for entry in navigation]
-    return [Chapter(title, list_pages(entries, title)) for title, entries in chapters]
+    return [Chapter(title, titles_and_pages_of_navigation(entries, title)) for title, entries in chapters]
 
 
-def list_pages(entries: Any, title: str = "") -> list[tuple[str, HelpPage]]:
+def titles_and_pages_of_navigation(entries: Any, title: str = "") -> list[tuple[str, HelpPage]]:
     """Return the pages of a part of the navigation, with their titles; parts within it are flattened."""
     if isinstance(entries, str):
-        page = documentation_pages()[entries.removesuffix(".md")]
+        page = documentation_page_by_name()[entries.removesuffix(".md")]
         return [(title or page.title, page)]
     if isinstance(entries, dict):
-        return [page for name, part in entries.items() for page in list_pages(part, name)]
-    return [page for entry in entries for page in list_pages(entry)]
+        return [page for name, part in entries.items() for page in titles_and_pages_of_navigation(part, name)]
+    return [page for entry in entries for page in titles_and_pages_of_navigation(entry)]

@@ -68,16 +68,16 @@ def search_documentation(query: str) -> list[SearchResult]:
     stems = [word + (r"\b" if len(word) < MIN_STEM_CHARACTERS else r"\w*") for word in words]
     patterns = [re.compile(rf"\b{stem}", re.IGNORECASE) for stem in stems]
     phrase = re.compile(r"\b" + r"\W+".join(words), re.IGNORECASE)
-    ranked = [(rank_section(found, patterns, phrase), found) for found in searchable_sections()]
+    ranked = [(matched_words_and_weight_of_section(found, patterns, phrase), found) for found in searchable_sections()]
     most_words = max(count for (count, _), _ in ranked)
     if not most_words:
         return []
     best = sorted((one for one in ranked if one[0][0] == most_words), key=lambda one: -one[0][1])
     any_word = re.compile(rf"\b(?:{'|'.join(stems)})", re.IGNORECASE)
-    return [make_result(found, any_word) for _, found in best[:MAX_SEARCH_RESULTS]]
+    return [make_search_result(found, any_word) for _, found in best[:MAX_SEARCH_RESULTS]]
 
 
-def rank_section(
+def matched_words_and_weight_of_section(
     found: SearchableSection, patterns: list[re.Pattern[str]], phrase: re.Pattern[str]
 ) -> tuple[int, float]:
     """Return how many of the words a section has, and how much it is about them and the phrase that they form."""
@@ -95,7 +95,7 @@ def rank_section(
     return sum(weight > 0 for weight in weights), total
 
 
-def make_result(found: SearchableSection, any_word: re.Pattern[str]) -> SearchResult:
+def make_search_result(found: SearchableSection, any_word: re.Pattern[str]) -> SearchResult:
     anchor = "" if found.section.level == 1 else f"#{found.section.anchor}"
     return SearchResult(
         chapter=found.chapter.title,

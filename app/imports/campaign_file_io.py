@@ -93,7 +93,7 @@ def name_file_in_errors(file_name: str) -> Iterator[None]:
         raise type(refusal)(message, code=refusal.code, **refusal.details) from refusal
 
 
-def file_next_to(folder: Path, file_name: str) -> Path:
+def require_file_in_folder(folder: Path, file_name: str) -> Path:
     """Return a file in a folder or below. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
     path = (folder / file_name).resolve()
     if not path.is_relative_to(folder.resolve()):
@@ -118,18 +118,18 @@ class CampaignArchive(NamedTuple):
     media_type: str
 
 
-async def write_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
+async def build_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
     """Return a campaign as a file; if its items name uploaded files, as a zip with these.
 
     `create_campaign_of_file` makes a campaign with equal settings of it, and with equal items if they are included.
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
     campaign = await load_campaign_by_slug(connection, slug)
-    written_items = await load_written_items(connection, campaign) if with_items else WrittenItems()
+    written_items = await load_items_for_campaign_file(connection, campaign) if with_items else WrittenItems()
     text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_of_campaign(campaign), written_items)
     media_names = (
         written_items.media_names
-        & (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name.keys()
+        & (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name.keys()
     )
     if not media_names:
         return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)
@@ -167,21 +167,21 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
     }
     text = campaign_file.format_campaign_file(settings.model_copy(update=renamed), written_items.file_values)
     if len(text.encode()) > MAX_CAMPAIGN_FILE_BYTES:
-        raise too_many_items_for_file()
+        raise too_many_items_for_file_error()
     return text
 
 
 def media_names_of_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
     content = Content.from_campaign(campaign)
-    return {file.name for cells in item_cells for file in content.named_files(cells)}
+    return {file.name for cells in item_cells for file in content.files_named_in_cells(cells)}
 
 
-async def load_written_items(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
+async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
     """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
         if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
-            raise too_many_items_for_file()
+            raise too_many_items_for_file_error()
         columns = (*outputs.REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields)
         cells = [zip(columns, row, strict=True) for row in rows]
         file_values = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
@@ -189,12 +189,12 @@ async def load_written_items(connection: AsyncConnection, campaign: Campaign) ->
         return WrittenItems(
             file_values, media_names=await asyncio.to_thread(media_names_of_cells, campaign, item_cells)
         )
-    total, item_rows = await item_list.load_uploaded_items_page(
+    total, item_rows = await item_list.load_item_total_and_page(
         connection, campaign.id, offset=0, limit=MAX_ITEMS_IN_CAMPAIGN_FILE
     )
     checks = await checks_import.load_check_items(connection, campaign.id)
     if total + len(checks) > MAX_ITEMS_IN_CAMPAIGN_FILE:
-        raise too_many_items_for_file()
+        raise too_many_items_for_file_error()
     if not (item_rows or checks):
         return WrittenItems()
     original_id_column = choose_original_id_column(item_rows)
@@ -213,7 +213,7 @@ async def load_written_items(connection: AsyncConnection, campaign: Campaign) ->
     return WrittenItems(table, original_id_column, names)
 
 
-def too_many_items_for_file() -> TooLarge:
+def too_many_items_for_file_error() -> TooLarge:
     return TooLarge(
         f"A campaign file has room for {MAX_ITEMS_IN_CAMPAIGN_FILE:,} items and {MAX_CAMPAIGN_FILE_BYTES // 2**20} "
         "MB. Leave the items out, and "

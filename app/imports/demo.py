@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
-from app.campaigns.starter_questions import load_question
+from app.campaigns.starter_questions import load_starter_question
 from app.designs.campaign import Campaign
 from app.errors import NotFound
 from app.imports import items
@@ -20,7 +20,7 @@ DEMO_QUESTION_NAME = "lexical-frequency"
 
 async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Campaign:
     """Return the demo campaign; create and launch it if there is none yet."""
-    settings = load_question(DEMO_QUESTION_NAME).settings
+    settings = load_starter_question(DEMO_QUESTION_NAME).settings
     try:
         return await load_campaign_by_slug(connection, lifecycle.slugify_campaign_name(settings.name))
     except NotFound:
@@ -29,7 +29,7 @@ async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: date
         await items.import_items(
             connection, campaign.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
-    return await lifecycle.apply_transition(connection, campaign.slug, "launch", now=now)
+    return await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=now)
 
 
 def read_demo_true_values() -> list[float]:

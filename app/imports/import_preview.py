@@ -199,11 +199,11 @@ def preview_items_table(
         problems=list(problems.values()),
         checks=check_count if takes_checks else 0,
         meanings=tuple(meanings),
-        files=files_named(reader.named_media),
+        files=distinct_file_names(reader.named_media),
     )
 
 
-def files_named(named: NamedMedia) -> tuple[str, ...]:
+def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file.name for file in named.first_line_by_file))
 
 
@@ -233,7 +233,7 @@ def preview_outputs_table(
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
         meanings=tuple(output_column_meanings(upload.columns, mapping.ignored)),
-        files=files_named(collected_outputs.named_media),
+        files=distinct_file_names(collected_outputs.named_media),
     )
 
 

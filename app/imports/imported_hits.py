@@ -20,8 +20,8 @@ from app.designs.design import Design
 from app.designs.file_format import INPUT_KEPT_MESSAGE
 from app.errors import Invalid, pluralize, shorten_echo
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
-from app.imports.result_rows import split_rows_by_criterion
-from app.selection.segments import distinct_items, values_for_all_items
+from app.imports.result_rows import aligned_rows_by_criterion
+from app.selection.segments import items_representing_their_output, values_for_all_items
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import refuse_line
 
@@ -91,8 +91,8 @@ async def convert_rows_to_hits(
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
-    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `require_possible_scores`, `segment_and_shown_items` and
-    `split_rows_by_criterion` raise.
+    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `checked_scores_of_hit_as_stored`,
+    `segment_and_first_equal_items` and `aligned_rows_by_criterion` raise.
     """
     number_by_id: dict[str, int] = {}
     for ids in split_for_lookup(await asyncio.to_thread(possible_item_ids, result_rows)):
@@ -110,7 +110,7 @@ def build_imported_hits(
     keeps_unjudged, criteria = campaign.cannot_be_judged, campaign.criteria
     rows_by_criterion = [result_rows]
     if campaign.has_criteria:
-        rows_by_criterion = split_rows_by_criterion(result_rows, campaign.criterion_names)
+        rows_by_criterion = aligned_rows_by_criterion(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
     hits_by_criterion = [
         build_hits_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
@@ -169,7 +169,8 @@ def build_hits_of_criterion(
     """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
     others.
 
-    Raises `Invalid` (`item_unknown`) and what `require_possible_scores` and `segment_and_shown_items` raise.
+    Raises `Invalid` (`item_unknown`) and what `checked_scores_of_hit_as_stored` and `segment_and_first_equal_items`
+    raise.
     """
     result_rows.reverse()
     return [
@@ -197,13 +198,13 @@ def build_hit_of_criterion(
             )
     shown_items = tuple(number_by_id[external_id] for external_id in result_row.items)
     reason_by_unjudged_item = reasons_of_unjudged_items(result_row, shown_items) if keeps_unjudged else {}
-    segment, shown_as = segments.segment_and_shown_items(result_row, shown_items)
+    segment, shown_as = segments.segment_and_first_equal_items(result_row, shown_items)
     return ImportedHit(
         result_row.line,
         result_row.worker_id,
         result_row.assignment_id,
         shown_items,
-        require_possible_scores(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
+        checked_scores_of_hit_as_stored(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
         result_row.accepted_at,
         result_row.submitted_at,
         result_row.details,
@@ -235,7 +236,7 @@ def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
             )
 
 
-def require_possible_scores(
+def checked_scores_of_hit_as_stored(
     design: Design,
     result_row: ResultRow,
     shown_items: Sequence[int],
@@ -249,7 +250,7 @@ def require_possible_scores(
     """
     require_always_shown_items(design, result_row)
     score_by_item = dict(zip(shown_items, result_row.scores, strict=True))
-    items_shown_once = distinct_items(shown_items, shown_as)
+    items_shown_once = items_representing_their_output(shown_items, shown_as)
     given_scores = {
         item: mark for item in items_shown_once if (mark := score_by_item[item]) is not None and not math.isnan(mark)
     }
@@ -274,7 +275,7 @@ def require_possible_scores(
         values = dict(
             zip(
                 answered_items,
-                design.validated_values(Answer(given_scores, unjudged=unjudged_reasons), answered_items),
+                design.checked_values_in_item_order(Answer(given_scores, unjudged=unjudged_reasons), answered_items),
                 strict=True,
             )
         )

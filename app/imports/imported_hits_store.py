@@ -104,7 +104,7 @@ def imported_answer_key(hit: ImportedHit) -> ImportedAnswerKey:
     return hit.worker_id, hit.assignment_id
 
 
-async def load_stored_answers(
+async def load_stored_rows_by_answer_key(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> dict[ImportedAnswerKey, list[Row[Any]]]:
     """Return what is stored of the assignments of these HITs."""
@@ -118,17 +118,17 @@ async def load_stored_answers(
     return stored_rows_by_key
 
 
-async def drop_stored_hits(
+async def filter_out_stored_hits(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
-    stored_rows_by_key = await load_stored_answers(connection, campaign, platform, hits)
+    stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     return await asyncio.to_thread(
-        select_new_hits, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
+        select_hits_without_stored_answer, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
     )
 
 
-def select_new_hits(
+def select_hits_without_stored_answer(
     hits: Sequence[ImportedHit],
     platform: Platform,
     stored_rows_by_key: Mapping[ImportedAnswerKey, Sequence[Row[Any]]],
@@ -217,9 +217,9 @@ async def store_imported_hits(
     different answer.
     """
     await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
-    stored_rows_by_key = await load_stored_answers(connection, campaign, platform, hits)
+    stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
-    hits = select_new_hits(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
+    hits = select_hits_without_stored_answer(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
     annotator_id_by_worker = await find_or_create_imported_annotators(connection, campaign, platform, hits, now=now)
     assignment_rows, hit_rows, stored_hits = [], [], []
     reserved_ids = [await reserve_ids(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
@@ -255,7 +255,7 @@ async def store_imported_responses(
     counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
     judgments, *_ = [
         await apply_answers_to_posteriors(
-            connection, criterion, unnumbered_responses(counting_hits, criterion.number), locked
+            connection, criterion, responses_numbered_zero(counting_hits, criterion.number), locked
         )
         for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
@@ -275,7 +275,7 @@ async def store_imported_responses(
     return judgments
 
 
-def unnumbered_responses(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
+def responses_numbered_zero(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
     """Return the answers by a criterion as responses; they are numbered later."""
     return [
         Response.from_stored(

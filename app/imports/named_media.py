@@ -10,7 +10,7 @@ from app.designs.content import Content, ItemTexts, NamedFile
 from app.errors import join_names, pluralize, shorten_echo
 from app.media import media_store
 from app.media.media_problems import problem_with_length, problem_with_link, problem_with_stored_file
-from app.media.media_zip import MediaZip, compare_names, join_quoted_names, unpack_media_pieces
+from app.media.media_zip import MediaZip, compare_zip_with_referenced_names, join_quoted_names, unpack_media_pieces
 from app.uploads import UploadedRow, format_cell, refuse_line
 
 
@@ -34,9 +34,9 @@ class NamedMedia:
         """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
         if problem := problem_with_length(cells):
             refuse_line(problem.code, line, problem.message)
-        if self.content.is_visually_empty(cells.shown):
+        if self.content.renders_to_nothing_visible(cells.shown):
             refuse_line("shown_empty", line, "there is nothing to show to annotators.")
-        for file in self.content.named_files(cells):
+        for file in self.content.files_named_in_cells(cells):
             if problem := problem_with_link(self.content, file):
                 refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
@@ -51,7 +51,7 @@ class NamedMedia:
 
         Raises what `unpack_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
         """
-        stored_files = await media_store.load_campaign_files(connection, campaign_id)
+        stored_files = await media_store.load_media_types_and_totals(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
         if media_zip is not None:
             names = {file.name for file in self.first_line_by_file}
@@ -85,7 +85,7 @@ class FileReport(NamedTuple):
     notes: list[str]
 
 
-def report_files(
+def report_missing_and_unnamed_files(
     referenced_names: Collection[str], media_zip: MediaZip | None, existing_names: Collection[str]
 ) -> FileReport:
     """Return what an import would say of the files that rows name, with the zip that is sent or without one.
@@ -96,7 +96,7 @@ def report_files(
         existing_names: Names of the files that the campaign has.
 
     Raises:
-        Invalid, TooLarge: What `compare_names` raises.
+        Invalid, TooLarge: What `compare_zip_with_referenced_names` raises.
 
     """
     if media_zip is None:
@@ -106,7 +106,7 @@ def report_files(
             f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
         )
         return FileReport([problem] if missing else [], [])
-    missing, unnamed = compare_names(media_zip, referenced_names, existing_names)
+    missing, unnamed = compare_zip_with_referenced_names(media_zip, referenced_names, existing_names)
     problems = (
         [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
     )

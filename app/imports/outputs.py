@@ -183,7 +183,7 @@ async def import_outputs_of_systems(
     campaign = await (
         lock_launched_campaign_for_outputs(connection, slug)
         if launched
-        else lock_draft_for_outputs(connection, slug, replace=replace)
+        else lock_draft_and_empty_it_to_replace(connection, slug, replace=replace)
     )
     collected = await load_collected_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
@@ -239,7 +239,7 @@ async def store_systems_and_segments(
     await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
 
 
-async def lock_draft_for_outputs(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
+async def lock_draft_and_empty_it_to_replace(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the locked draft to which outputs are added; `replace` empties it first."""
     campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:

@@ -31,12 +31,12 @@ from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits
 from app.imports.imported_hits_store import (
-    drop_stored_hits,
+    filter_out_stored_hits,
+    responses_numbered_zero,
     store_imported_hits,
     store_imported_responses,
-    unnumbered_responses,
 )
-from app.imports.result_rows import replace_item_texts_by_ids
+from app.imports.result_rows import replace_and_count_item_texts_by_ids
 from app.record.bulk_update import lock_present_posteriors, take_shared_store_lock
 from app.record.campaign import load_campaign_by_slug
 
@@ -133,16 +133,16 @@ async def import_responses_from_file(
     the same file again continues after them.
     """
     async with engine.connect() as connection:
-        campaign = await find_campaign_for_responses(connection, slug)
+        campaign = await load_campaign_able_to_import_responses(connection, slug)
     values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
         read_answer_file, file, name, values, now=now, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
-        notes.by_text = await replace_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0
+        notes.by_text = await replace_and_count_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0
         hits = await convert_rows_to_hits(connection, campaign, rows)
         hit_count, first_hit = len(hits), hits[0]
-        new_hits = await drop_stored_hits(connection, campaign, platform, hits)
+        new_hits = await filter_out_stored_hits(connection, campaign, platform, hits)
     del hits
     if not new_hits:
         raise Conflict(
@@ -207,7 +207,7 @@ def count_items_over_wanted(campaign: Campaign, judgments_by_item: Mapping[int, 
     return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
 
 
-async def find_campaign_for_responses(connection: AsyncConnection, slug: str) -> Campaign:
+async def load_campaign_able_to_import_responses(connection: AsyncConnection, slug: str) -> Campaign:
     campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
@@ -240,7 +240,7 @@ async def store_hits_in_batches(
             stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
             scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
             locked_posteriors = await lock_present_posteriors(
-                connection, campaign, unnumbered_responses(scored_hits, 0)
+                connection, campaign, responses_numbered_zero(scored_hits, 0)
             )
             start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
             counts = (

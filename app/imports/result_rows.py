@@ -22,7 +22,9 @@ FIND_ITEM_IDS_BY_TEXT = text("""
 """)
 
 
-async def replace_item_texts_by_ids(connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]) -> int:
+async def replace_and_count_item_texts_by_ids(
+    connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]
+) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
 
     Raises `Invalid` (`item_ambiguous`) if several items have this text.
@@ -61,7 +63,9 @@ def item_id_at_position(result_row: ResultRow, position: int, item_by_text: dict
     return str(item.external_id)
 
 
-def split_rows_by_criterion(result_rows: Sequence[ResultRow], criterion_names: Sequence[str]) -> list[list[ResultRow]]:
+def aligned_rows_by_criterion(
+    result_rows: Sequence[ResultRow], criterion_names: Sequence[str]
+) -> list[list[ResultRow]]:
     """Return for each criterion the rows of all HITs, in the order of their first rows, items in the same order.
 
     Raises `Invalid` (`criteria_missing`, `criteria_differ`).
@@ -70,15 +74,13 @@ def split_rows_by_criterion(result_rows: Sequence[ResultRow], criterion_names: S
     for row in result_rows:
         hits.setdefault((row.worker_id, row.assignment_id), {})[row.criterion] = row
     aligned_hits = [
-        [align_row_items(next(iter(hit.values())), row) for row in require_row_per_criterion(hit, criterion_names)]
+        [align_row_items(next(iter(hit.values())), row) for row in rows_in_criterion_order(hit, criterion_names)]
         for hit in hits.values()
     ]
     return [[hit[number] for hit in aligned_hits] for number in range(len(criterion_names))]
 
 
-def require_row_per_criterion(
-    row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]
-) -> list[ResultRow]:
+def rows_in_criterion_order(row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]) -> list[ResultRow]:
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))

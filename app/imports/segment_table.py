@@ -74,7 +74,7 @@ async def load_segments_page(
         else None
     )
     names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": criterion.campaign.id}))
-    rows = await load_segment_results(
+    rows = await load_mean_scores_by_segment(
         connection, criterion, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
     )
     outputs = (
@@ -100,7 +100,7 @@ async def load_segments_page(
     )
 
 
-async def load_segment_results(
+async def load_mean_scores_by_segment(
     connection: AsyncConnection, criterion: Criterion[Campaign], segment_rows: Sequence[Row[Any]], system_count: int
 ) -> list[SegmentResults]:
     """Return the mean scores of each system in these segments."""

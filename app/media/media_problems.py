@@ -64,7 +64,7 @@ def media_problems(
     if problem := problem_with_length(cells):
         yield problem
         return
-    for file in content.named_files(cells):
+    for file in content.files_named_in_cells(cells):
         if problem := problem_with_link(content, file) or (
             None if file.is_link else problem_with_stored_file(file, content_type_by_name)
         ):

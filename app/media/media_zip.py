@@ -168,7 +168,7 @@ def match_zip_entries(
     one
     folder that contains everything.
     """
-    spellings_by_path = ways_to_name(paths, media_zip.folder)
+    spellings_by_path = possible_names_by_path(paths, media_zip.folder)
     matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
@@ -195,7 +195,7 @@ def match_zip_entries(
     ], matches.path_by_respelled_name
 
 
-def ways_to_name(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
+def possible_names_by_path(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
     """Return by path the names that items may use for it; `folder` as in `MediaZip`."""
     whole = common_root_folder(paths) if folder is None else folder
     return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
@@ -208,7 +208,7 @@ class ComparedNames(NamedTuple):
     unreferenced_paths: list[str]
 
 
-def compare_names(
+def compare_zip_with_referenced_names(
     media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> ComparedNames:
     """Compare the files of a zip with those that items name.
@@ -218,7 +218,7 @@ def compare_names(
     """
     with open_zip(media_zip.file) as archive:
         paths = zip_entries_by_path(archive)
-    matches = match_names_to_paths(ways_to_name(paths, media_zip.folder), referenced_names, existing_names)
+    matches = match_names_to_paths(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
     return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])

@@ -62,7 +62,7 @@ async def render_campaign_items(
     rows = [
         ItemTexts(shown, *segment_context)
         if segment_context
-        else cells_with_context(shown, context_by_number.get(number))
+        else item_texts_with_context(shown, context_by_number.get(number))
         for number, shown in zip(item_numbers, item_texts, strict=True)
     ]
     file_names = await run_in_thread_if_slow(content, rows, partial(shown_file_names, content, rows))
@@ -76,8 +76,8 @@ async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts
 
 
 def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
-    return {file.name for row in item_cells for file in content.named_files(row) if not file.is_link}
+    return {file.name for row in item_cells for file in content.files_named_in_cells(row) if not file.is_link}
 
 
-def cells_with_context(item_text: str, context: ItemContextRow | None) -> ItemTexts:
+def item_texts_with_context(item_text: str, context: ItemContextRow | None) -> ItemTexts:
     return ItemTexts(item_text, context.source, context.reference) if context else ItemTexts(item_text)

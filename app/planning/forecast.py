@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated_intervals
 from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
-from app.campaigns.summaries import CampaignWithProgress, find_campaign_with_progress
+from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress
 from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
@@ -90,7 +90,7 @@ async def forecast_campaign(
 
     """
     async with open_snapshot(engine) as connection:
-        campaign = await find_campaign_with_progress(connection, slug)
+        campaign = await load_campaign_with_progress(connection, slug)
         refuse_unless_forecastable(campaign)
         evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])).evidence
         crowd = (

@@ -45,7 +45,7 @@ async def show_forecast(
     without it gets a page at the end.
     """
     async with database.connect() as connection:
-        campaign = await summaries.find_campaign_with_progress(connection, slug)
+        campaign = await summaries.load_campaign_with_progress(connection, slug)
         crowd_names = reference_crowds(await summaries.load_campaign_list(connection, access=access), slug)
         has_pace = bool(await forecast.load_current_pace(connection, campaign, now=now))
     context = {
@@ -70,12 +70,12 @@ async def show_forecast(
         "planning_time": forecast.forecast_time_text(campaign),
         "runs": forecast.DEFAULT_FORECAST_RUNS,
     }
-    context["advice"] = hints.advice_on_rule(campaign)
+    context["advice"] = hints.advice_to_use_better_rule(campaign)
     try:
         forecast_request = ForecastRequest(like, *parse_annotator_counts(at_once, annotators))
         if like and like not in crowd_names:
             async with database.connect() as connection:
-                crowd_names[like] = (await summaries.find_visible_campaign(connection, like, access)).name
+                crowd_names[like] = (await summaries.load_visible_campaign(connection, like, access)).name
     except Refusal as problem:
         if is_json_wanted(request):
             raise

@@ -390,7 +390,9 @@ async def list_answers_of_annotator(
 
 def answer_line(design: Design, row: Row[Any]) -> AnswerLine:
     response = Response.from_stored(row.seq, 0, row.items, row.values)
-    text_by_item = {item: design.format_answer(response.values, place) for place, item in enumerate(response.items)}
+    text_by_item = {
+        item: design.format_value_at_position(response.values, place) for place, item in enumerate(response.items)
+    }
     excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
     answer_texts = [
         (name, text_by_item.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)

@@ -137,7 +137,7 @@ def lines_of_check_answers_in_hit(design: Design, rows: Sequence[Row[Any]]) -> l
             row.external_id,
             row.kind,
             describe_expected_answer(design, ExpectedAnswer.model_validate(row.expected)),
-            "cannot be judged" if math.isnan(row.value) else design.format_answer(values, place),
+            "cannot be judged" if math.isnan(row.value) else design.format_value_at_position(values, place),
             row.check_number not in failed_checks,
         )
         for place, row in enumerate(rows)

@@ -16,7 +16,7 @@ from app.selection.companions import Companions
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems
-from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, shuffle_hit
+from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, make_draw_in_random_order
 
 FEWEST_JUDGMENTS = "fewest_judgments"
 
@@ -121,7 +121,7 @@ class LeastJudgedCompanions:
         return Companions(items, self._known.score, self._known.variance, self._gamma)
 
 
-def make_pools_by_judgments(
+def make_least_judged_pools(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
     """Make pools in which the least judged item leads, with similar items as companions."""
@@ -137,7 +137,7 @@ class EvenRule(AlgorithmOne):
     ) -> list[Draw]:
         if iteration == 0:
             return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
-        judgments = values.judgments_for_drawing(settings)
+        judgments = values.judgments_with_undrawn_items_full(settings)
         room = np.flatnonzero(judgments < settings.judgments_per_item)
         most = (
             len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
@@ -146,7 +146,7 @@ class EvenRule(AlgorithmOne):
         probability_by_item = dict(zip(chosen, probabilities, strict=True))
         hits = group_similar_items(chosen, values, settings, rng)
         return [
-            shuffle_hit(hit, rng, (FEWEST_JUDGMENTS, probability_by_item[hit[0]]))
+            make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, probability_by_item[hit[0]]))
             for hit in hits
             if len(hit) >= settings.min_items
         ]
@@ -184,6 +184,6 @@ EVEN_RULE = EvenRule(
     "scores",
     "Whole scale: ask about all items equally often, together with similar ones",
     needs_ordered_scores=True,
-    make_pools=make_pools_by_judgments,
+    make_pools=make_least_judged_pools,
     reason=FEWEST_JUDGMENTS,
 )

@@ -48,18 +48,18 @@ class JudgmentNoise:
         return np.where(has_judgments, v / np.maximum(n, 1.0), self.initial_variance), after
 
 
-def log_gain_at_distance(distance: Array, variance: Array, after: Array) -> Array:
+def log_gain_at_distance(distance: Array, variance: Array, variance_after: Array) -> Array:
     """Return the logarithm of the gain of another judgment, up to a constant.
 
     Arrays that broadcast: distances from the line, s^2 and s'^2 < s^2.
     """
-    gain: Array = log_gain_at_line(variance, after) - distance * distance / (2.0 * variance)
+    gain: Array = log_gain_at_line(variance, variance_after) - distance * distance / (2.0 * variance)
     return gain
 
 
-def log_gain_at_line(variance: Array, after: Array) -> Array:
+def log_gain_at_line(variance: Array, variance_after: Array) -> Array:
     """Return `log_gain_at_distance` at distance 0."""
-    gain: Array = np.log(np.sqrt(variance) - np.sqrt(after))
+    gain: Array = np.log(np.sqrt(variance) - np.sqrt(variance_after))
     return gain
 
 

@@ -14,7 +14,7 @@ from app.selection.threshold_line import BelowBestLine, ScaleLine, ThresholdLine
 LineFactory = Callable[[SelectionSettings, ItemValues], ScaleLine]
 
 
-def best_items_line(settings: SelectionSettings, values: ItemValues) -> ScaleLine:
+def make_line_below_best_items(settings: SelectionSettings, values: ItemValues) -> ScaleLine:
     """Return the line below the best of the items that the goal of the same name counts."""
     return BelowBestLine(values, settings.best_count, settings.never_drawn)
 
@@ -24,7 +24,7 @@ def threshold_line(settings: SelectionSettings, _values: ItemValues) -> ScaleLin
     return ThresholdLine(settings.threshold)
 
 
-def make_pools_near_line(
+def make_near_line_pools(
     make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[NearLineLeaders, HighestGainCompanions]:
     """Make pools in which the item with the highest gain at the line leads, with the next ones as companions."""
@@ -44,8 +44,8 @@ BEST_ITEMS_RULE = AlgorithmOne(
     "best",
     "Best items: focus on items not yet clearly among the best or the rest",
     needs_ordered_scores=True,
-    make_pools=partial(make_pools_near_line, best_items_line),
-    leader_worth=partial(log_gain_near_line, best_items_line),
+    make_pools=partial(make_near_line_pools, make_line_below_best_items),
+    leader_worth=partial(log_gain_near_line, make_line_below_best_items),
     reason="near_the_best",
 )
 THRESHOLD_RULE = AlgorithmOne(
@@ -53,7 +53,7 @@ THRESHOLD_RULE = AlgorithmOne(
     "Threshold: focus on items not yet clearly above or below it",
     needs_ordered_scores=True,
     needs_bounded_scores=True,
-    make_pools=partial(make_pools_near_line, threshold_line),
+    make_pools=partial(make_near_line_pools, threshold_line),
     leader_worth=partial(log_gain_near_line, threshold_line),
     reason="near_the_threshold",
 )

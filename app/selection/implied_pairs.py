@@ -35,7 +35,7 @@ class ImpliedPairFilter:
     def items_not_asked_with(self, leader: int) -> set[int]:
         """Return the items that are not asked together with this one."""
         implied = self.implications.items_implied_with(leader)
-        is_asked = select_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
+        is_asked = mask_of_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
         return {
             *self.implications.items_compared_with(leader).tolist(),
             *implied[~is_asked].tolist(),
@@ -43,7 +43,7 @@ class ImpliedPairFilter:
         }
 
 
-def select_implied_pairs_to_ask(
+def mask_of_implied_pairs_to_ask(
     seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
 ) -> npt.NDArray[np.bool_]:
     """Return which pairs of an item with others, (n,), this annotator is asked although they are implied."""

@@ -26,7 +26,7 @@ from app.selection.rule import (
     ItemValues,
     PairFilter,
     SelectionSettings,
-    shuffle_hit,
+    make_draw_in_random_order,
     union_for_reading,
 )
 
@@ -56,7 +56,7 @@ class CompanionPool(Protocol):
 MakePools = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
 
 
-def make_pools_by_variance(
+def make_highest_variance_pools(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeaderPool, CompanionPool]:
     """Make pools in which the item of highest variance leads, with companions by match quality."""
@@ -78,7 +78,7 @@ class SelectionIndex(OpenItems):
         values: ItemValues,
         settings: SelectionSettings,
         *,
-        make_pools: MakePools = make_pools_by_variance,
+        make_pools: MakePools = make_highest_variance_pools,
         reason: str = LEAST_CERTAIN,
     ) -> None:
         """Arrange a campaign's items.
@@ -91,7 +91,7 @@ class SelectionIndex(OpenItems):
         self._reason = reason
 
     @property
-    def open_count(self) -> int:
+    def open_item_count(self) -> int:
         """Number of items that want judgments."""
         return len(self.leaders)
 
@@ -118,7 +118,7 @@ class SelectionIndex(OpenItems):
                 chosen, reason = [leader.item], (self._reason, leader.probability)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
-        return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
+        return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raise ValueError unless the arrangement is that of the arrays. For tests."""
@@ -141,7 +141,7 @@ class SelectionIndex(OpenItems):
                 excluded = pair_filter.items_not_asked_with(leader) | {leader}
                 for barred_companions in exclusions:
                     if others := self.companions.draw(leader, n - 1, barred_companions | excluded, rng):
-                        return shuffle_hit([leader, *others], rng, (self._reason, None))
+                        return make_draw_in_random_order([leader, *others], rng, (self._reason, None))
                 if not self.companions.draw(leader, 1, excluded, rng):
                     pair_filter.exhausted_leaders.add(leader)
                 tried.add(leader)
@@ -192,7 +192,7 @@ def schedule_first_iteration(
         hits[-1] += spare[: items_per_hit - len(hits[-1])].tolist()
         if len(spare) == 0:
             hits = [hit.tolist() for hit in np.array_split(order, len(hits))]
-    return [shuffle_hit(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
+    return [make_draw_in_random_order(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
 def schedule_later_iteration(
@@ -236,7 +236,7 @@ def schedule_later_iteration(
         [leader, *_draw_scheduled_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
     ]
     _move_companions_to_lone_leaders(scheduled)
-    return [shuffle_hit(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
+    return [make_draw_in_random_order(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
 
 
 def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
@@ -301,7 +301,7 @@ class AlgorithmOne:
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
-    make_pools: MakePools = make_pools_by_variance
+    make_pools: MakePools = make_highest_variance_pools
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN
 
@@ -312,7 +312,7 @@ class AlgorithmOne:
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        judgments = values.judgments_for_drawing(settings)
+        judgments = values.judgments_with_undrawn_items_full(settings)
         if iteration == 0:
             hits = schedule_first_iteration(
                 judgments, judgments_per_item=settings.judgments_per_item, items_per_hit=settings.items_per_hit, rng=rng

@@ -32,7 +32,7 @@ from app.selection.rule import (
     ItemValues,
     PairFilter,
     SelectionSettings,
-    shuffle_hit,
+    make_draw_in_random_order,
     union_for_reading,
 )
 
@@ -71,7 +71,7 @@ class LabelIndex(OpenItems):
         super().__init__(values, settings)
         self.items_with_unread_labels: set[int] = set()
         self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
-        self._labels = whole_label_counts(states)
+        self._labels = label_counts_of_posteriors(states)
         self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
         self._open: dict[LabelCounts, Bucket] = {}
         items = self.open_items()
@@ -81,13 +81,13 @@ class LabelIndex(OpenItems):
         self._refit_model()
 
     @property
-    def open_count(self) -> int:
+    def open_item_count(self) -> int:
         """Number of items that want judgments."""
         return self._size
 
-    def update_labels(self, numbers: Sequence[int], states: npt.ArrayLike) -> None:
+    def update_labels(self, numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
         """Update the posteriors of some items, (n, K). Labels only grow, so the posterior with fewer is older."""
-        for item, labels in zip(numbers, whole_label_counts(states), strict=True):
+        for item, labels in zip(numbers, label_counts_of_posteriors(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
                 self._move_to_labels(item, labels)
@@ -120,7 +120,7 @@ class LabelIndex(OpenItems):
                 for item in islice(self._iterate_items(excluded, rng), n - len(chosen)):
                     excluded.add(item)
                     chosen.append(item)
-        return shuffle_hit(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
+        return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check(self) -> None:
         """Raise ValueError unless each item that wants judgments is in the bucket of its labels alone. For tests."""
@@ -181,7 +181,7 @@ class LabelIndex(OpenItems):
         return sum(items * sum(labels) for labels, items in self._alike.items())
 
 
-def whole_label_counts(states: npt.ArrayLike) -> list[LabelCounts]:
+def label_counts_of_posteriors(states: npt.ArrayLike) -> list[LabelCounts]:
     """Return the counts of each item's labels, from Dirichlet posteriors, (N, K).
 
     The prior is less than a label of each class, or, if an item comes with more, as good as labels.

@@ -21,7 +21,7 @@ class OpenItems(ItemValues, ABC):
 
     @property
     @abstractmethod
-    def open_count(self) -> int:
+    def open_item_count(self) -> int:
         """Number of items that want judgments."""
 
     def update(
@@ -49,7 +49,7 @@ class OpenItems(ItemValues, ABC):
         wanted = np.flatnonzero((self.status == 0) & (self.judgments < self._wanted)).tolist()
         return [item for item in wanted if item not in self._never]
 
-    def has_items_after(
+    def has_items_left_after_hit(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items. O(len(seen))."""
@@ -58,7 +58,7 @@ class OpenItems(ItemValues, ABC):
             ending += [item for item in {*barred}.difference(ending) if self._is_open(item)]
         else:
             ending = [item for item in {*items, *seen} if self._is_open(item)]
-        return self.open_count >= len(ending) + self._fewest
+        return self.open_item_count >= len(ending) + self._fewest
 
     @abstractmethod
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:

@@ -43,7 +43,7 @@ class Draw:
     probability: float | None = None
 
 
-def shuffle_hit(chosen: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
+def make_draw_in_random_order(chosen: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
     """Return a HIT of these items in random order; the first one leads."""
     return Draw(chosen[0], rng.permutation(chosen).tolist(), *reason)
 
@@ -116,7 +116,7 @@ class ItemValues:
         self.judgments: Counts = np.asarray(judgments, np.int64)
         self.status: Statuses = np.full(len(self.score), status, np.int8)
 
-    def judgments_for_drawing(self, settings: SelectionSettings) -> Counts:
+    def judgments_with_undrawn_items_full(self, settings: SelectionSettings) -> Counts:
         """Return the judgments, (N,), as if all items that are not drawn had as many as are wanted."""
         filled = np.where(self.status > 0, settings.judgments_per_item, self.judgments)
         filled[[*settings.never_drawn]] = settings.judgments_per_item
@@ -181,7 +181,7 @@ class Index(Protocol):
     def open_items(self) -> list[int]:
         """Return the items that want judgments, in numerical order. O(N)."""
 
-    def has_items_after(
+    def has_items_left_after_hit(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.

@@ -39,12 +39,12 @@ class SegmentIndex:
     def systems(self) -> int:
         return self.first_with_same_output.shape[1]
 
-    def update_uses(self, uses: Iterable[tuple[int, int]]) -> None:
+    def update_uses(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
         """Update how often segments were judged: pairs of a number and a count, which only grow."""
-        for segment, count in uses:
+        for segment, count in segments_with_use_count:
             self.uses[segment] = max(self.uses[segment], count)
 
-    def systems_without_segment(self, min_outputs: int, required: Collection[int]) -> list[int]:
+    def systems_without_usable_segment(self, min_outputs: int, required: Collection[int]) -> list[int]:
         """Return systems without a segment that has this many different outputs, including those of the required
         systems.
         """
@@ -53,7 +53,7 @@ class SegmentIndex:
         )
         return np.flatnonzero((self.first_with_same_output[is_usable] == NO_OUTPUT).all(axis=0)).tolist()
 
-    def comparable_segments(
+    def comparable_segments_mask(
         self, required: Collection[int], others: Collection[int], *, max_others: int, min_outputs: int
     ) -> NumberArray:
         """Return the segments, (S,), that a HIT of all required and at most `max_others` other systems can show.
@@ -72,13 +72,13 @@ class SegmentIndex:
     def can_compare(self, wanted: Collection[int], always: Collection[int], *, n: int, min_outputs: int) -> bool:
         """Return whether any HIT of n of these systems, and those always shown, has this many different outputs."""
         return any(
-            self.comparable_segments(
+            self.comparable_segments_mask(
                 [leader, *always], {*wanted} - {leader}, max_others=n - 1, min_outputs=min_outputs
             ).any()
             for leader in wanted
         )
 
-    def systems_with_same_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
+    def systems_repeating_an_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
         """Return the other systems that have the same output as a shown or a previous one."""
         seen_outputs, duplicates = set(self.first_with_same_output[segment, [*shown]].tolist()), set[int]()
         for system in others:
@@ -194,7 +194,7 @@ def count_distinct_outputs(outputs: NumberArray) -> NumberArray:
     return counts
 
 
-def distinct_items(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
+def items_representing_their_output(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
     """Return the items of a HIT that are shown: the first of those with the same output. None: all are."""
     return [*items] if representatives is None else [item for item in items if item in representatives]
 

@@ -19,7 +19,7 @@ from app.selection.rule import ItemValues, SelectionSettings
 HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
-def best_neighbour_gains(values: ItemValues) -> tuple[Array, ItemNumbers]:
+def gains_and_hardest_neighbours(values: ItemValues) -> tuple[Array, ItemNumbers]:
     """Return the gain of another judgment of each system at the line to one of its neighbours, (N,), and that
     neighbour, (N,).
 
@@ -75,7 +75,7 @@ class HardestNeighbourLeaders:
 
     def hardest_neighbour(self, item: int) -> int:
         """Return the neighbour from which a system is hardest to tell apart."""
-        return int(best_neighbour_gains(self._known)[1][item])
+        return int(gains_and_hardest_neighbours(self._known)[1][item])
 
     def can_lead(self, item: int, barred: set[int]) -> bool:
         """Return whether a system wants judgments, and is not barred."""
@@ -88,7 +88,7 @@ class HardestNeighbourLeaders:
 
     def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
-        return free, best_neighbour_gains(self._known)[0][free]
+        return free, gains_and_hardest_neighbours(self._known)[0][free]
 
 
 class NeighbourCompanions:
@@ -119,7 +119,7 @@ class NeighbourCompanions:
         self._others.check(items)
 
 
-def make_pools_by_neighbours(
+def make_hardest_neighbour_pools(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
     """Make pools in which one of the two systems that are hardest to tell apart leads, with the other as
@@ -136,7 +136,7 @@ SYSTEMS_RULE = AlgorithmOne(
     "Neighbours: compare the two systems that are hardest to tell apart",
     needs_ordered_scores=True,
     for_systems_only=True,
-    make_pools=make_pools_by_neighbours,
-    leader_worth=lambda _settings, values: best_neighbour_gains(values)[0],
+    make_pools=make_hardest_neighbour_pools,
+    leader_worth=lambda _settings, values: gains_and_hardest_neighbours(values)[0],
     reason=HARDEST_NEIGHBOURS,
 )

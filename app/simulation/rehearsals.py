@@ -117,7 +117,7 @@ async def begin_rehearsal(
     used.
     """
     await lifecycle.lock_campaign_creation(connection)
-    campaign = await summaries.find_campaign_with_progress(connection, slug)
+    campaign = await summaries.load_campaign_with_progress(connection, slug)
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
     if is_running_rehearsal and (led_crowd := await take_crowd_lead(connection, campaign, crowd)):
         return campaign, led_crowd
@@ -125,7 +125,7 @@ async def begin_rehearsal(
         return rehearsal, await take_crowd_lead(connection, rehearsal, crowd) if rehearsal.status == "running" else None
     await refuse_unless_rehearsable(connection, campaign)
     copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, rehearsal=True)
-    launched = await lifecycle.apply_transition(connection, copied.slug, "launch", now=now)
+    launched = await lifecycle.change_campaign_status(connection, copied.slug, "launch", now=now)
     await load_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
     return launched, await take_crowd_lead(connection, launched, crowd)
 

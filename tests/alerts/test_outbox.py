@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from app.alerts.outbox import MAX_MESSAGES_IN_FLIGHT, MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN, MAX_TRIES_PER_MESSAGE, Outbox
-from app.alerts.silence import raise_quiet_alerts
+from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.background.loop import BackgroundLoop
 from app.campaigns import lifecycle
 from app.campaigns.campaign_file import format_campaign_file
@@ -260,16 +260,16 @@ async def test_a_campaign_without_addresses_sends_nothing(engine):
 async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
     campaign = await create_running_campaign(engine, alert_quiet_minutes=30)
     begun = datetime.now(UTC)
-    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=29))
+    await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=29))
     assert await fetch_rows(engine, KINDS) == []
     for minutes in (31, 60, 600):
-        await raise_quiet_alerts(engine, now=begun + timedelta(minutes=minutes))
+        await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=minutes))
     assert await fetch_rows(engine, KINDS) == [("quiet", "30 minutes")]
     ann = await create_annotator(engine, campaign)
     await submit_scores(engine, ann, await lease_hit(engine, ann), now=begun + timedelta(minutes=610))
-    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=620))
+    await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=620))
     assert len(await fetch_rows(engine, KINDS)) == 1
-    await raise_quiet_alerts(engine, now=begun + timedelta(minutes=641))
+    await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=641))
     assert len(await fetch_rows(engine, KINDS)) == 2
 
 
@@ -277,7 +277,7 @@ async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
 async def test_who_is_not_asked_cannot_be_silent(engine, action):
     campaign = await create_running_campaign(engine, alert_quiet_minutes=30)
     await apply_action(engine, campaign, action)
-    await raise_quiet_alerts(engine, now=datetime.now(UTC) + LATER)
+    await store_alerts_of_silent_campaigns(engine, now=datetime.now(UTC) + LATER)
     assert await fetch_rows(engine, KINDS) == []
 
 
@@ -286,7 +286,7 @@ async def test_silence_counts_from_the_resumption(engine):
     await apply_action(engine, campaign, "pause")
     await execute_sql(engine, "UPDATE campaigns SET launched_at = now() - interval '3 days'")
     await apply_action(engine, campaign, "resume")
-    await raise_quiet_alerts(engine, now=datetime.now(UTC) + timedelta(minutes=29))
+    await store_alerts_of_silent_campaigns(engine, now=datetime.now(UTC) + timedelta(minutes=29))
     assert await fetch_rows(engine, KINDS) == []
 
 

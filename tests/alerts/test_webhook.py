@@ -144,7 +144,7 @@ async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(
     """Else a name server could answer the check with one address, and the connection with another."""
     certificate = self_signed(certified, tmp_path / "certificate.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    webhook.system_authorities.cache_clear()
+    webhook.system_ssl_context.cache_clear()
     looked_up = []
 
     def look_up_once(host, *_, **__):
@@ -162,7 +162,7 @@ async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(
                 await post_webhook(address, {}, KEY, 1, allow_private=True)
             assert got.messages == []
     assert looked_up == ["hook.example"]
-    webhook.system_authorities.cache_clear()
+    webhook.system_ssl_context.cache_clear()
 
 
 def self_signed(name, path):

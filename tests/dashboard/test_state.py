@@ -111,7 +111,7 @@ async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
         await lease_hit(engine, await create_annotator(engine, campaign, name))
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "2 HITs open now"
     async with engine.begin() as connection:
-        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
     assert (await state_of(engine, campaign)).figures["words"]["open"] == "took part"
 
 
@@ -138,7 +138,7 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
     me = await create_annotator(engine, campaign)
     await submit_scores(engine, me, await lease_hit(engine, me))
     async with engine.begin() as connection:
-        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
+        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
     assert figures["pace"]["bars"] == [60, 0]
     assert figures["words"]["rate"] == ""

@@ -151,7 +151,7 @@ async def test_a_launch_without_the_baseline_or_without_others_is_refused(engine
         await connection.exec_driver_sql(f"DELETE FROM items WHERE number >= {items}")
     with pytest.raises(Conflict, match=said) as refused:
         async with engine.begin() as connection:
-            await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == code
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"
 
@@ -162,12 +162,12 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     )
     assert "12 HITs" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     async with app.state.database.begin() as connection:
-        await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
     assert await fetch_value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
     who = await create_annotator(app.state.database, campaign)
     await submit_scores(app.state.database, who, await lease_hit(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
-        found = await summaries.find_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.load_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
     for page in ("", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
@@ -228,9 +228,9 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
         draw = index.draw(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
-    assert index.has_items_after([0, 1], seen=[], allow_seen=True)
+    assert index.has_items_left_after_hit([0, 1], seen=[], allow_seen=True)
     index.update([0, 2], [0.5, 0.5], [0.1, 0.1], [2, 2])
-    assert not index.has_items_after([], seen=[], allow_seen=True)
+    assert not index.has_items_left_after_hit([], seen=[], allow_seen=True)
 
 
 def test_settings_say_what_is_drawn():

@@ -85,7 +85,7 @@ def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(d
     for shares in np.random.default_rng(4).uniform(-0.5, 1.5, (200, len(items))).tolist():
         given = design.simulate_answer(shares)
         assert [design.normalise_value(value) for value in given] == given
-        assert design.validated_values(Answer(dict(zip(items, given, strict=True))), items) == given
+        assert design.checked_values_in_item_order(Answer(dict(zip(items, given, strict=True))), items) == given
 
 
 def test_who_is_seen_higher_gets_no_smaller_share(design, items):
@@ -98,7 +98,7 @@ def test_who_is_seen_higher_gets_no_smaller_share(design, items):
 
 def test_values_are_stored_in_the_order_in_which_items_were_shown(design, items):
     given = dict(zip(sorted(items), design.simulate_answer(spread(items)), strict=True))
-    assert design.validated_values(Answer(given), items) == [given[item] for item in items]
+    assert design.checked_values_in_item_order(Answer(given), items) == [given[item] for item in items]
 
 
 def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, items):
@@ -106,7 +106,7 @@ def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, i
     less = {item: value for item, value in given.items() if item != items[0]}
     for sent in (less, given | {99: given[items[0]]}):
         with pytest.raises(Invalid) as refused:
-            design.validated_values(Answer(sent), items)
+            design.checked_values_in_item_order(Answer(sent), items)
         assert refused.value.code in ("scores_missing", "scores_unknown")
 
 
@@ -115,12 +115,12 @@ def test_a_value_that_cannot_be_is_refused(design, items, beyond):
     assert design.normalise_value(beyond) is None
     given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
     with pytest.raises(Invalid):
-        design.validated_values(Answer(given | {items[0]: beyond}), items)
+        design.checked_values_in_item_order(Answer(given | {items[0]: beyond}), items)
 
 
 def test_an_empty_form_is_an_answer_that_will_not_do(design, items):
     with pytest.raises(Invalid) as refused:
-        design.validated_values(design.parse_answer(Form({"hit": "1", "token": "t"}, "form"), items), items)
+        design.checked_values_in_item_order(design.parse_answer(Form({"hit": "1", "token": "t"}, "form"), items), items)
     assert refused.value.code == "scores_missing"
 
 
@@ -205,10 +205,10 @@ def test_what_its_page_asks_is_what_it_reads(design, items, end):
     answer = design.parse_answer(Form(filled(shown(design, items), end), "form"), items)
     if design.name in EACH_TO_ANOTHER:
         with pytest.raises(Invalid) as refused:
-            design.validated_values(answer, items)
+            design.checked_values_in_item_order(answer, items)
         assert refused.value.code == "answer_impossible"
     else:
-        values = design.validated_values(answer, items)
+        values = design.checked_values_in_item_order(answer, items)
         assert [design.normalise_value(value) for value in values] == values
 
 
@@ -251,7 +251,7 @@ def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(subtests):
 
 def test_a_label_names_its_class_also_if_it_is_a_number():
     design = Ordinal(labels=("1", "2", "3"))
-    assert design.validated_values(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
+    assert design.checked_values_in_item_order(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
     with pytest.raises(Invalid) as refused:
-        design.validated_values(Answer({4: "4", 9: 1.0}), [4, 9])
+        design.checked_values_in_item_order(Answer({4: "4", 9: 1.0}), [4, 9])
     assert refused.value.code == "class_unknown"

@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 
 from app.designs.answer import Form
 from app.designs.best_worst import BestWorst
-from app.designs.item_names import draft_by_position, form_by_position, item_by_page_name, item_names
+from app.designs.item_names import (
+    draft_entries_named_by_position,
+    form_fields_named_by_position,
+    item_by_page_name,
+    item_names,
+)
 from app.designs.pairwise import Pairwise
 from app.designs.remarks import Remark
 from app.designs.slider import Slider
@@ -51,8 +56,8 @@ def test_no_page_of_today_is_taken_for_an_earlier_one(items, field, places):
     hit = items[:5]
     today = {f"{field}0{place}": "x" for place in places} | {"token": "1", "hit": "3"}
     earlier = {f"{field}{hit[place]}": "x" for place in places} | {"token": "1", "hit": "3"}
-    assert form_by_position(today, hit) == today
-    assert form_by_position(earlier, hit) == today
+    assert form_fields_named_by_position(today, hit) == today
+    assert form_fields_named_by_position(earlier, hit) == today
 
 
 def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
@@ -69,7 +74,7 @@ def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
         ({}, {}),
     ):
         with subtests.test(saved=saved, shown=shown):
-            assert draft_by_position(saved, HIT) == shown
+            assert draft_entries_named_by_position(saved, HIT) == shown
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():

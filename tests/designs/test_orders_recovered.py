@@ -28,7 +28,7 @@ def recovered(law_name, design_name, per_hit, rounds, seed=1):
 
 def answered(design, truth, shown, rng):
     places = design.simulate_answer((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
-    assert design.combine_values(places) == places
+    assert design.checked_values_of_hit(places) == places
     return AnsweredHit(0, shown.tolist(), design.to_shares(places))
 
 

@@ -40,7 +40,7 @@ LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwis
 def stored(fields, design=None):
     """Return the values of the two items, left and right, after a form."""
     design = design or Pairwise()
-    return design.validated_values(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
+    return design.checked_values_in_item_order(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
 
 
 @pytest.mark.parametrize(("chosen", "places"), [("7", [1.0, 2.0]), ("3", [2.0, 1.0]), ("tie", [1.0, 1.0])])
@@ -79,7 +79,7 @@ def test_whatever_a_browser_can_send_is_two_places_or_refused_with_a_message(fie
 
 @given(st.dictionaries(st.sampled_from([7, 3, 9]), st.floats() | st.integers(-1, 3).map(float)))
 def test_whatever_a_program_can_send_too(sent):
-    places, refused = outcome(lambda: Pairwise().validated_values(Answer(sent), ITEMS))
+    places, refused = outcome(lambda: Pairwise().checked_values_in_item_order(Answer(sent), ITEMS))
     assert refused or places in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0])
     assert refused in (None, "scores_missing", "scores_unknown", "score_out_of_range")
 
@@ -201,6 +201,6 @@ async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_com
     campaign = await create_running_campaign(engine, items=1, launched=False, design="pairwise")
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
-            await lifecycle.apply_transition(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == "too_few_items"
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.criteria import split_submission
+from app.designs.criteria import split_submission_by_criterion
 from app.designs.extra_json import extra_json
 from app.designs.remarks import (
     MAX_COMMENT_CHARS,
@@ -17,7 +17,7 @@ from app.designs.remarks import (
     parse_remarks,
     refuse_unoffered_remarks,
     remark_form_fields,
-    remarks_extra,
+    remarks_as_stored,
 )
 from app.errors import Invalid
 from tests.unsaved import unsaved
@@ -74,7 +74,7 @@ def test_what_is_not_asked_for_is_left_out(subtests):
 def test_where_no_reason_is_asked_for_a_flag_has_none():
     campaign = asking(flag_reasons=[])
     assert keep_offered_remarks(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
-    assert remarks_extra({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
+    assert remarks_as_stored({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
 
 
 def test_a_program_is_told_what_is_not_asked_for(subtests):
@@ -95,7 +95,7 @@ def test_a_program_is_told_what_is_not_asked_for(subtests):
 def test_what_was_stored_fills_the_form_that_it_was_said_in():
     form = {"comment-hit": "a", "flag-3": REASONS[1], "comment-17": "b", "flag-17": "wrong"}
     said = parse_remarks(form, ITEMS)
-    stored = remarks_extra(keep_offered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
+    stored = remarks_as_stored(keep_offered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
     assert remark_form_fields(stored) == form
 
 
@@ -103,7 +103,11 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
     criteria = [{"name": "adequacy", "question": "?"}, {"name": "fluency", "question": "?"}]
     campaign = replace(asking(), criteria_settings=criteria)
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
-    found = [parse_remarks(part.fields, ITEMS) for part in split_submission(form, campaign) if isinstance(part, Form)]
+    found = [
+        parse_remarks(part.fields, ITEMS)
+        for part in split_submission_by_criterion(form, campaign)
+        if isinstance(part, Form)
+    ]
     assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2
 
 

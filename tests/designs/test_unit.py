@@ -23,7 +23,7 @@ def test_an_answer_is_told_as_it_was_given(subtests):
         (BestWorst(), [2.0, 1.0, 3.0, 2.0], ["neither", "best", "worst", "neither"]),
     ):
         with subtests.test(design=design, values=values, said=said):
-            assert [design.format_answer(values, place) for place in range(len(values))] == said
+            assert [design.format_value_at_position(values, place) for place in range(len(values))] == said
 
 
 def test_scores_from_an_order_alone_never_share_an_axis_with_means(subtests):
@@ -31,12 +31,12 @@ def test_scores_from_an_order_alone_never_share_an_axis_with_means(subtests):
         for design in DESIGNS.values():
             with subtests.test(law=law, design=design):
                 made = design()
-                assert made.shares_axis_with(law) == (made.is_ordered and law.reads in ("points", "ratio"))
+                assert made.has_same_unit_as_scores_of(law) == (made.is_ordered and law.reads in ("points", "ratio"))
 
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():
     assert [RATIO_UNIT.format_value(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
-    assert RATIO_UNIT.to_file_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
+    assert RATIO_UNIT.shares_to_shown_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
     assert (50.0, "1") in RATIO_UNIT.ticks
 
 
@@ -50,4 +50,4 @@ def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_i
 
 
 def test_ends_of_intervals_near_zero_have_no_sign():
-    assert POINTS_UNIT.format_rounded(-0.3) == "0"
+    assert POINTS_UNIT.format_place_rounded(-0.3) == "0"

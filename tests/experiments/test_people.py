@@ -387,7 +387,7 @@ async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, eas
     )
     for arm in ("verbs-da", "verbs-ra"):
         async with engine.begin() as connection:
-            await lifecycle.apply_transition(connection, arm, "launch", now=NOW)
+            await lifecycle.change_campaign_status(connection, arm, "launch", now=NOW)
     assert "items_differ" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     await execute_sql(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
     for arm in ("DA", "RA"):

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.summaries import find_campaign_with_progress
+from app.campaigns.summaries import load_campaign_with_progress
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
 from app.goal_monitor.monitor import act_on_reached_goal, scan_goal_and_act
@@ -146,7 +146,7 @@ async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, cho
     assert await settled_items(engine, campaign)
     await store_settings(engine, **chosen)
     async with engine.begin() as connection:
-        await lifecycle.apply_transition(connection, campaign.slug, "reopen", now=NOW)
+        await lifecycle.change_campaign_status(connection, campaign.slug, "reopen", now=NOW)
     assert await fetch_rows(engine, SETTLED) == []
     await answered(engine, campaign, [4])
     assert await judgments(engine) == [5] * 8
@@ -188,7 +188,7 @@ async def test_what_is_settled_is_told(engine, researcher):
     assert "8 items are settled, and annotators are no longer asked about them" in page
     assert page.count('class="settled"') == 8
     async with open_snapshot(engine) as connection:
-        assert (await find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
+        assert (await load_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
 
 
 @pytest.mark.parametrize("goal", ["halves", "order"])

@@ -49,7 +49,7 @@ async def created(engine, content, **limits):
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await campaign_file_io.write_campaign_archive(connection, campaign.slug, with_items=with_items)
+        file = await campaign_file_io.build_campaign_archive(connection, campaign.slug, with_items=with_items)
     return file.ending, b"".join(campaign_file_io.stream_campaign_archive(file))
 
 

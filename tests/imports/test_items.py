@@ -334,7 +334,7 @@ async def test_the_demo_is_made_once_and_running(engine):
 async def test_a_demo_that_was_finished_stays_so(engine):
     async with engine.begin() as connection:
         campaign = await find_or_create_demo_campaign(connection, now=NOW)
-        await lifecycle.apply_transition(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
         assert (await find_or_create_demo_campaign(connection, now=NOW)).status == "finished"
 
 
@@ -347,5 +347,5 @@ async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
     campaign = await create_running_campaign(engine, items=1, judgments_per_item=10_000)
     await execute_sql(engine, "UPDATE items SET number = 999999")
     async with engine.connect() as connection:
-        found = await summaries.find_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.load_campaign_with_progress(connection, campaign.slug)
     assert (found.item_count, found.judgments_wanted) == (1_000_000, 10_000_000_000)

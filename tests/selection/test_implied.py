@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.inference.preferences.implied_pairs import Implications
-from app.selection.implied_pairs import ImpliedPairFilter, select_implied_pairs_to_ask
+from app.selection.implied_pairs import ImpliedPairFilter, mask_of_implied_pairs_to_ask
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemValues, SelectionSettings
 
@@ -30,7 +30,7 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     while (draw := index.draw(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
         first, second = draw.items
         implied = mine.implications.implied_outcome(first, second)
-        assert implied is None or select_implied_pairs_to_ask(2018, 3, first, [second], 1).item()
+        assert implied is None or mask_of_implied_pairs_to_ask(2018, 3, first, [second], 1).item()
         mine.implications.add_outcome(first, second, 1 if first > second else -1)
         drawn += 1
     assert mine.exhausted_leaders == set(range(ITEMS))
@@ -66,10 +66,10 @@ def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(subtests):
     for percent in (1, 10, 50, 100):
         with subtests.test(percent=percent):
             others = np.arange(1, 20_001)
-            chosen = select_implied_pairs_to_ask(2018, 5, 0, others, percent)
+            chosen = mask_of_implied_pairs_to_ask(2018, 5, 0, others, percent)
             assert chosen.mean() == pytest.approx(percent / 100, abs=0.012)
-            assert np.array_equal(chosen, select_implied_pairs_to_ask(2018, 5, 0, others, percent))
-            assert [select_implied_pairs_to_ask(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[
+            assert np.array_equal(chosen, mask_of_implied_pairs_to_ask(2018, 5, 0, others, percent))
+            assert [mask_of_implied_pairs_to_ask(2018, 5, other, [0], percent).item() for other in (1, 2, 3)] == chosen[
                 :3
             ].tolist()
 
@@ -77,7 +77,7 @@ def test_the_set_share_of_pairs_is_asked_anyway_and_always_the_same(subtests):
 def test_annotators_and_campaigns_differ_in_which_pairs_those_are():
     others = np.arange(1, 2001)
     mine, theirs, elsewhere = (
-        select_implied_pairs_to_ask(seed, who, 0, others, 50) for seed, who in ((1, 1), (1, 2), (2, 1))
+        mask_of_implied_pairs_to_ask(seed, who, 0, others, 50) for seed, who in ((1, 1), (1, 2), (2, 1))
     )
     assert 0.4 < np.mean(mine == theirs) < 0.6
     assert 0.4 < np.mean(mine == elsewhere) < 0.6

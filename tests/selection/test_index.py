@@ -655,4 +655,4 @@ def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn
     another = may_draw(
         index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
     )
-    assert before.has_items_after(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)
+    assert before.has_items_left_after_hit(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)

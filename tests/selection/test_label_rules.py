@@ -11,8 +11,8 @@ from app.selection.label_rules import (
     ENTROPY_RULE,
     INFORMATION_RULE,
     expected_label_information,
+    label_counts_of_posteriors,
     label_entropy,
-    whole_label_counts,
 )
 from app.selection.rule import ItemValues, SelectionSettings
 from benchmarks import label_selection
@@ -132,7 +132,7 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
 
 
 def test_what_items_begin_with_is_no_label():
-    assert whole_label_counts(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
+    assert label_counts_of_posteriors(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
 
 
 @settings(max_examples=30)

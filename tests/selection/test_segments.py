@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.segments import SegmentIndex, distinct_items, values_for_all_items
+from app.selection.segments import SegmentIndex, items_representing_their_output, values_for_all_items
 
 
 def segments(alike):
@@ -93,9 +93,9 @@ def test_systems_whose_segments_somebody_has_had_are_used_up():
 
 def test_systems_without_company_are_told():
     of = segments([[0, 0, -1], [-1, -1, 2], [0, -1, 2]])
-    assert of.systems_without_segment(2, ()) == [1]
-    assert of.systems_without_segment(1, ()) == []
-    assert of.systems_without_segment(2, [2]) == [1]
+    assert of.systems_without_usable_segment(2, ()) == [1]
+    assert of.systems_without_usable_segment(1, ()) == []
+    assert of.systems_without_usable_segment(2, [2]) == [1]
 
 
 @given(st.lists(st.sampled_from([0, 1, 3, -1]), min_size=1, max_size=6))
@@ -103,7 +103,7 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     systems = [k for k, output in enumerate(row) if output >= 0]
     of = segments([row])
     shown_as = of.first_systems_with_same_output(0, systems)
-    shown = distinct_items(systems, shown_as)
+    shown = items_representing_their_output(systems, shown_as)
     assert len(shown) == of.count_different_outputs(0, systems) == len({row[k] for k in systems})
     values = values_for_all_items({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
@@ -121,12 +121,22 @@ def test_what_is_the_same_everywhere_cannot_be_compared():
 
 def test_a_segment_can_be_asked_about_where_enough_outputs_differ():
     of = segments([[0, 0, 2, 2], [0, 1, 2, 3], [0, -1, 0, 0], [-1, 1, 2, 3]])
-    assert of.comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=2).tolist() == [True, True, False, False]
-    assert of.comparable_segments([0], [1, 2, 3], max_others=3, min_outputs=3).tolist() == [False, True, False, False]
-    assert of.comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=3).tolist() == [False] * 4
-    assert pick(of, [0, 1, 2], possible=of.comparable_segments([0], [1, 2], max_others=2, min_outputs=3)) == 1
+    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=1, min_outputs=2).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=3, min_outputs=3).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=1, min_outputs=3).tolist() == [False] * 4
+    assert pick(of, [0, 1, 2], possible=of.comparable_segments_mask([0], [1, 2], max_others=2, min_outputs=3)) == 1
 
 
 def test_of_outputs_that_are_the_same_one_stays():
     of = segments([[0, 0, 2, 2, 4]])
-    assert of.systems_with_same_output(0, [0], [3, 2, 1, 4]) == {1, 2}
+    assert of.systems_repeating_an_output(0, [0], [3, 2, 1, 4]) == {1, 2}

@@ -28,7 +28,7 @@ from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Touch
 from app.designs.content import SourceAndReference
 from app.designs.criteria import Criterion, LabelledCampaign
-from app.designs.design import check_plain_text
+from app.designs.design import require_plain_text
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
@@ -189,7 +189,7 @@ async def request_next_hit(
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
     assignment, source_and_reference = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
-    criteria = assignment.criteria_in_order(assignment.annotator_id) if assignment.has_criteria else []
+    criteria = assignment.criteria_in_annotator_order(assignment.annotator_id) if assignment.has_criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
@@ -279,7 +279,7 @@ def telemetry_key_kind(telemetry: object) -> str:
 
 
 Comment = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(check_plain_text)
+    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(require_plain_text)
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]

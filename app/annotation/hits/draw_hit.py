@@ -238,7 +238,7 @@ def draw_distinct_systems_and_segment(
         allow_seen=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
-        possible=campaign_index.segments.comparable_segments(
+        possible=campaign_index.segments.comparable_segments_mask(
             required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems
         ),
         rng=rng,
@@ -247,7 +247,7 @@ def draw_distinct_systems_and_segment(
         return None
     excluded_systems = campaign_index.segments.systems_without_output(
         segment
-    ) | campaign_index.segments.systems_with_same_output(segment, required_systems, rng.permutation(others).tolist())
+    ) | campaign_index.segments.systems_repeating_an_output(segment, required_systems, rng.permutation(others).tolist())
     drawn = campaign_index.index.draw(
         settings.items_per_hit,
         seen=excluded_systems,

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.quality.check_positions import PlacedCheck
-from app.selection.segments import distinct_items
+from app.selection.segments import items_representing_their_output
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class HitProposal:
     @property
     def visible_items(self) -> list[int]:
         """Items that the page shows: only the first of several with the same output."""
-        return distinct_items(self.items, self.shown_as)
+        return items_representing_their_output(self.items, self.shown_as)
 
 
 def seen_or_held_items(assignment: AssignmentState) -> set[int]:

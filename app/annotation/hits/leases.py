@@ -36,10 +36,10 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
-from app.designs.item_names import draft_by_position
+from app.designs.item_names import draft_entries_named_by_position
 from app.quality.checks import CheckItem, load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.segments import distinct_items
+from app.selection.segments import items_representing_their_output
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -307,7 +307,7 @@ async def resume_held_hit(
 
     Close it and return None if they are not. The caller then tries again: a late answer may have changed what is open.
     """
-    items = distinct_items(assignment.hit_items, assignment.hit_shown_as)
+    items = items_representing_their_output(assignment.hit_items, assignment.hit_shown_as)
     parameters = HeldHitParameters(
         campaign=assignment.campaign_id,
         hit=assignment.hit_id,
@@ -340,7 +340,7 @@ async def resume_held_hit(
         items=shown,
         ids=ids,
         texts=texts,
-        draft=draft_by_position(assignment.draft or {}, shown),
+        draft=draft_entries_named_by_position(assignment.draft or {}, shown),
         expires_at=expires_at,
         segment=assignment.hit_segment,
         source_and_reference=row.source_and_reference,

@@ -63,7 +63,7 @@ def has_hit_left_after_answering(
             rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
         return trial_draw is not None
-    return campaign_index.index.has_items_after(
+    return campaign_index.index.has_items_left_after_hit(
         answered_items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
     )
 

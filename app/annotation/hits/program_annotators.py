@@ -16,7 +16,7 @@ from app.annotation.platforms.programs import API_PLATFORM
 from app.database.campaign import campaign_not_found
 from app.database.session import Driver, fetch_first_row, fetch_value
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.selection.segments import distinct_items
+from app.selection.segments import items_representing_their_output
 
 API_PLATFORM_NAME = API_PLATFORM.name
 
@@ -65,7 +65,7 @@ class ProgramHit(TokenUse):
     def item_numbers_by_id(self) -> dict[str, int]:
         """Numbers of the items that the program got, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
-        return {ids[item]: item for item in distinct_items(self.hit_items, self.shown_as)}
+        return {ids[item]: item for item in items_representing_their_output(self.hit_items, self.shown_as)}
 
 
 def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:

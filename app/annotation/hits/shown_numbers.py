@@ -7,7 +7,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row
 from app.quality import checks
 from app.quality.check_positions import page_numbers_of_items_and_checks
-from app.selection.segments import distinct_items
+from app.selection.segments import items_representing_their_output
 
 SELECT_HIT_ITEMS = text(f"""
     SELECT h.items AS hit_items, h.shown_as FROM hits h
@@ -28,4 +28,4 @@ async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_i
     if row is None:
         return []
     placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
-    return page_numbers_of_items_and_checks(distinct_items(row.hit_items, row.shown_as), placed_checks)
+    return page_numbers_of_items_and_checks(items_representing_their_output(row.hit_items, row.shown_as), placed_checks)

@@ -34,7 +34,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, fetch_value
 from app.designs.answer import Answer, Form
-from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission
+from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission_by_criterion
 from app.designs.criteria_settings import CriterionSettings
 from app.errors import Gone, NotFound
 from app.quality import checks
@@ -46,7 +46,7 @@ from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
 from app.record.responses import Response
-from app.selection.segments import distinct_items, spread_to_same_outputs, values_for_all_items
+from app.selection.segments import items_representing_their_output, spread_to_same_outputs, values_for_all_items
 
 
 def close_hit_sql(condition: str) -> str:
@@ -363,7 +363,7 @@ def answer_without_checks_and_shown_values(
     hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
 ) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
-    (part,) = split_submission(submitted, hit)
+    (part,) = split_submission_by_criterion(submitted, hit)
     answer, values = hit.criteria[0].parse_answer(part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
@@ -378,7 +378,7 @@ def answer_without_checks_and_shown_values(
 
 def parse_hit_answers(hit: AnswerableHit, submitted: Submission) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
-    parts = split_submission(submitted, hit)
+    parts = split_submission_by_criterion(submitted, hit)
     if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
         return [(submitted, [])]
     return [parse_criterion_answer(criterion, part) for criterion, part in zip(hit.criteria, parts, strict=True)]
@@ -387,7 +387,7 @@ def parse_hit_answers(hit: AnswerableHit, submitted: Submission) -> list[tuple[A
 def parse_criterion_answer(criterion: Criterion[AnswerableHit], submitted: Answer | Form) -> tuple[Answer, list[float]]:
     """Return the answer and the values of the HIT's items, by one criterion. Raises `Invalid`."""
     hit = criterion.campaign
-    shown = distinct_items(hit.hit_items, hit.shown_as)
+    shown = items_representing_their_output(hit.hit_items, hit.shown_as)
     answer, values = criterion.parse_answer(submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:

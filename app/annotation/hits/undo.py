@@ -47,7 +47,7 @@ from app.errors import Conflict, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
 from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
-from app.selection.segments import distinct_items
+from app.selection.segments import items_representing_their_output
 
 MAX_ANSWER_CHANGES = 20  # per answer, because the record keeps every one
 WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
@@ -170,7 +170,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     if last_answer is None:
         raise answer_final_error()
     check_change_limit(last_answer)
-    items = distinct_items(last_answer.hit_items, last_answer.shown_as)
+    items = items_representing_their_output(last_answer.hit_items, last_answer.shown_as)
     if last_answer.segment is None:
         statement, parameters = SELECT_SHOWN_ITEM_TEXTS, {"campaign": last_answer.id, "items": items}
     else:

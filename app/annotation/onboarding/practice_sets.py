@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.designs.answer import Form
-from app.designs.criteria import AskedCampaign, split_submission
+from app.designs.criteria import AskedCampaign, split_submission_by_criterion
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, pluralize
@@ -180,7 +180,7 @@ def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design:
 def grade_practice_form(settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(settings.criteria, split_submission(Form(form, "form"), settings), strict=True)
+    parts = zip(settings.criteria, split_submission_by_criterion(Form(form, "form"), settings), strict=True)
     return grade_practice_values(
         settings, items, [criterion.parse_answer(part, numbers)[1] for criterion, part in parts]
     )

@@ -13,7 +13,7 @@ from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import link_base_and_key, links_by_platform
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import load_questions
+from app.campaigns.starter_questions import load_starter_questions
 from app.designs.schema import ValueSchema
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug
@@ -85,7 +85,7 @@ class Campaigns(BaseModel):
 
 async def campaign_response(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     return CampaignSchema.from_row(
-        await summaries.find_campaign_with_progress(connection, slug), request_base_url(request)
+        await summaries.load_campaign_with_progress(connection, slug), request_base_url(request)
     )
 
 
@@ -176,7 +176,7 @@ async def transition_campaign(
 
     Archiving takes a campaign that is not running off the list; restoring puts it back.
     """
-    row = await lifecycle.apply_transition(connection, slug, requested.action, now=now)
+    row = await lifecycle.change_campaign_status(connection, slug, requested.action, now=now)
     campaign = await campaign_response(request, connection, slug)
     note = await launch.describe_own_priors(connection, row.id) if requested.action == "launch" else None
     return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
@@ -203,7 +203,7 @@ async def list_items(
 ) -> Items:
     """Return a page of the items, in the order of their numbers."""
     campaign = await load_campaign_by_slug(connection, slug)
-    total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=offset, limit=limit)
+    total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=offset, limit=limit)
     item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
     return Items(total=total, items=item_models)
 
@@ -228,6 +228,6 @@ async def list_templates() -> Templates:
     return Templates(
         templates=[
             Template(name=question.name, settings=question.settings, **question.about.model_dump())
-            for question in load_questions()
+            for question in load_starter_questions()
         ]
     )

@@ -18,7 +18,7 @@ from app.campaigns import experiment_arms, form, form_input, hints, item_list, l
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.campaigns.starter_questions import load_question
+from app.campaigns.starter_questions import load_starter_question
 from app.designs.campaign import Campaign
 from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
@@ -72,7 +72,7 @@ TemplateQuery = Annotated[str | None, Query(alias="template", description="A que
 async def new_campaign_page(request: Request, template_name: TemplateQuery = None) -> HTMLResponse:
     return render_settings_page(
         request,
-        form.form_values_of_settings(load_question(template_name).settings)
+        form.form_values_of_settings(load_starter_question(template_name).settings)
         if template_name
         else form.new_campaign_form_values(),
         template_name=template_name,
@@ -96,7 +96,7 @@ def render_settings_page(
     context: dict[str, Any] = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
     context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
     context |= {"max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS}
-    context |= {"starter_question": load_question(template_name) if template_name else None}
+    context |= {"starter_question": load_starter_question(template_name) if template_name else None}
     context |= {"preview_query": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
     return render_page(request, "admin/settings.html", context, status=422 if errors else 200)
 
@@ -241,7 +241,7 @@ def render_action_page(
         if action == "launch"
         else None
     )
-    context |= {"advice": hints.advice_on_rule(campaign), "forecast": findings}
+    context |= {"advice": hints.advice_to_use_better_rule(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, refusal=refusal)
 
 
@@ -285,7 +285,7 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
     action = request.url.path.rpartition("/")[2]
     try:
         async with database.begin() as connection:
-            await lifecycle.apply_transition(connection, slug, action, now=now)
+            await lifecycle.change_campaign_status(connection, slug, action, now=now)
     except Refusal as refusal:
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:

@@ -63,7 +63,9 @@ async def show_preview_hit(
     """Show one HIT in a frame of the preview page or of the settings form."""
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     set_request_language(request, campaign)
-    return await render_preview_hit(request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number))
+    return await render_preview_hit(
+        request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number)
+    )
 
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
@@ -81,7 +83,7 @@ async def answer_preview_hit(
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     set_request_language(request, campaign)
     number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
-    hit = await preview_hit.draw_preview_hit(connection, campaign, number)
+    hit = await preview_hit.build_random_preview_hit(connection, campaign, number)
     if "broken" in form_values:
         return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
     try:
@@ -93,7 +95,7 @@ async def answer_preview_hit(
     if unsaved is None:
         await preview_hit.mark_draft_tried(connection, campaign, now=now)
     return await render_preview_hit(
-        request, campaign, await preview_hit.draw_preview_hit(connection, campaign, number + 1)
+        request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number + 1)
     )
 
 
@@ -110,7 +112,7 @@ async def render_preview_hit(
     (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "criterion_forms": served_campaign.criteria_in_order(hit.id),
+        "criterion_forms": served_campaign.criteria_in_annotator_order(hit.id),
         "design": campaign.design,
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
         "next_hit": {"hit": hit},

@@ -10,7 +10,7 @@ from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, camp
 from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
 from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
 from app.imports import campaign_file_io, campaign_zip
-from app.imports.api.imports import open_sent_file, openapi_file_body
+from app.imports.api.imports import open_file_name_and_media_of_request, openapi_file_body
 from app.imports.dependencies import RequestUploadSlots, campaign_archive_response
 
 router = program_router(
@@ -42,7 +42,7 @@ async def create_from_file(
     The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items
     name.
     """
-    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+    async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
         sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
         async with database.begin() as connection:
             row = await campaign_file_io.create_campaign_of_file(
@@ -54,7 +54,7 @@ async def create_from_file(
 @router.get(
     "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
 )
-async def get_file(
+async def get_campaign_file(
     connection: Transaction,
     now: Now,
     slug: str,
@@ -66,5 +66,5 @@ async def get_file(
     name.
     """
     return campaign_archive_response(
-        await campaign_file_io.write_campaign_archive(connection, slug, with_items=items), slug, now
+        await campaign_file_io.build_campaign_archive(connection, slug, with_items=items), slug, now
     )

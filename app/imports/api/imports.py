@@ -135,7 +135,7 @@ async def import_items_into_campaign(
     """
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with (
-        open_sent_file(request) as (file, name, media),
+        open_file_name_and_media_of_request(request) as (file, name, media),
         slots.hold_slot(file, *([media.file] if media else [])),
         database.begin() as connection,
     ):
@@ -191,7 +191,7 @@ async def import_responses_into_campaign(
     `result_columns` has a `proposal` for them. A refused file changes nothing. An interrupted import has stored some of
     the first HITs; send the same file again to import the rest.
     """
-    async with open_sent_file(request) as (file, name, _), slots.hold_slot(file):
+    async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
         return await responses_import.import_responses_from_file(
             database,
             slug,
@@ -205,7 +205,7 @@ async def import_responses_into_campaign(
 
 
 @asynccontextmanager
-async def open_sent_file(request: Request) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
+async def open_file_name_and_media_of_request(request: Request) -> AsyncIterator[tuple[BinaryIO, str, MediaZip | None]]:
     """Yield the file in a request, a name whose ending names its format, and the zip of media of a form, if any."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type == "multipart/form-data":

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import researcher_router
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.starter_questions import load_questions
+from app.campaigns.starter_questions import load_starter_questions
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.http.dependencies import AppSettings, Database, Now, Transaction, render_page
@@ -25,7 +25,7 @@ async def choose_question_page(request: Request) -> HTMLResponse:
 
 
 def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"questions": load_questions(), "designs": DESIGNS}
+    context = {"questions": load_starter_questions(), "designs": DESIGNS}
     return render_page(request, "admin/questions.html", context, refusal=refusal)
 
 
@@ -55,5 +55,5 @@ async def download_campaign_file(
     connection: Transaction, slug: str, ending: Literal["yaml", "zip"], now: Now, *, items: bool = False
 ) -> Response:
     """Send the campaign as a file from which an equal one can be created; with items, as a zip if they name files."""
-    archive = await campaign_file_io.write_campaign_archive(connection, slug, with_items=items or ending == "zip")
+    archive = await campaign_file_io.build_campaign_archive(connection, slug, with_items=items or ending == "zip")
     return campaign_archive_response(archive, slug, now)

@@ -41,7 +41,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
 from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
-from app.imports.named_media import report_files
+from app.imports.named_media import report_missing_and_unnamed_files
 from app.imports.segment_table import load_segments_page
 from app.media import media_store
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
@@ -91,7 +91,7 @@ async def render_items_page(
         else None
     )
     page: Page[Any] = Page(1 if segments else page_number, LISTED_ITEMS_PER_PAGE, campaign.item_count)
-    total, rows = await item_list.load_uploaded_items_page(connection, campaign.id, offset=page.offset, limit=page.size)
+    total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=page.offset, limit=page.size)
     context = {"campaign": campaign, "total": total, "items": rows, "page": page}
     limits: Settings = request.app.state.settings
     context |= {
@@ -161,7 +161,7 @@ def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, 
     return PRIORS_MEANING in ticked_meanings, frozenset(offered_meanings - ticked_meanings - {PRIORS_MEANING})
 
 
-def read_as_of_form(form_data: FormData) -> ReadOptions:
+def read_options_of_form(form_data: FormData) -> ReadOptions:
     """Return how to read the file, as the form says."""
     return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"))
 
@@ -180,7 +180,7 @@ async def preview_items_upload(
             if "replace" in form_data
             else (await items.load_existing_ids_and_next_number(connection, campaign.id))[0]
         )
-        files_here = (await media_store.load_campaign_files(connection, campaign.id)).content_type_by_name
+        files_here = (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
     build_preview = partial(
         preview_uploaded_file,
@@ -195,7 +195,7 @@ async def preview_items_upload(
         preview_context = await preview_context_of_file(build_preview, form_data, file)
         if "described" in preview_context:
             preview_context["files"] = await asyncio.to_thread(
-                report_files, preview_context["described"].files, media, files_here
+                report_missing_and_unnamed_files, preview_context["described"].files, media, files_here
             )
     if is_script_request(request):
         return render_page(request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS})
@@ -212,7 +212,7 @@ async def preview_context_of_file(
     chosen_columns = ChosenColumns(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
-            build_preview, file.file, file.filename or "", chosen_columns, read_options=read_as_of_form(form_data)
+            build_preview, file.file, file.filename or "", chosen_columns, read_options=read_options_of_form(form_data)
         )
     except Invalid as refusal:
         if not can_be_read(refusal):
@@ -240,7 +240,7 @@ async def import_items_from_page(
                 file.file,
                 file.filename or "",
                 mapping=ColumnMapping(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data)),
-                read_options=read_as_of_form(form_data),
+                read_options=read_options_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
                 media=media,

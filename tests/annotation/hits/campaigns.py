@@ -37,7 +37,7 @@ async def create_running_campaign(
             for i in range(items)
         ]
         await connection.execute(insert(tables.items), rows)
-        return await lifecycle.apply_transition(connection, draft.slug, "launch", now=NOW) if launched else draft
+        return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=NOW) if launched else draft
 
 
 async def create_annotator(

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import apply_transition
+from app.campaigns.lifecycle import change_campaign_status
 from app.database.session import ServingConnections
 from app.main import create_app
 from app.settings import Settings
@@ -295,7 +295,7 @@ async def test_texts_are_escaped(client, engine):
 
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET shown = '<script>alert(1)</script>'"))
-        await apply_transition(connection, campaign.slug, "launch", now=datetime.now(UTC))
+        await change_campaign_status(connection, campaign.slug, "launch", now=datetime.now(UTC))
     page = (await client.get(await started(client, campaign))).text
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
@@ -351,7 +351,7 @@ async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, subt
                 campaign = await create_running_campaign(engine, launched=bool(actions), pay="$0.35")
                 async with engine.begin() as connection:
                     for action in actions:
-                        await apply_transition(connection, campaign.slug, action, now=datetime.now(UTC))
+                        await change_campaign_status(connection, campaign.slug, action, now=datetime.now(UTC))
                 page = (await client.get(f"/{platform}/{campaign.link_key}{arrival}")).text
                 assert words in page
                 assert ">Start<" not in page

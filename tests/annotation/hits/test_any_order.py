@@ -221,7 +221,7 @@ class AnyOrder(RuleBasedStateMachine):
 
         async def turn() -> None:
             async with self.engine.begin() as connection:
-                await lifecycle.apply_transition(connection, self.campaign.slug, act, now=NOW)
+                await lifecycle.change_campaign_status(connection, self.campaign.slug, act, now=NOW)
 
         try:
             self.run(turn())

@@ -9,7 +9,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
 from app.inference.preferences.implied_pairs import Implications
 from app.record.revisions import record_decision, revise_posteriors
-from app.selection.implied_pairs import select_implied_pairs_to_ask
+from app.selection.implied_pairs import mask_of_implied_pairs_to_ask
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -59,7 +59,7 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
-        anyway = select_implied_pairs_to_ask(campaign.seed, who, first, [second], 10).item()
+        anyway = mask_of_implied_pairs_to_ask(campaign.seed, who, first, [second], 10).item()
         assert known.add_outcome(first, second, 1 if given[0] < given[1] else -1) is None or anyway
     assert known.tally.answered + known.tally.not_asked == PAIRS
     assert known.tally.not_asked > PAIRS // 3

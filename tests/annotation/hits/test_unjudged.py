@@ -203,7 +203,7 @@ async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_n
     campaign = await asking(engine, items=2, judgments_per_item=3)
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
     async with engine.begin() as connection:
-        assert (await summaries.find_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
+        assert (await summaries.load_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])

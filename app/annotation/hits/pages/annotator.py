@@ -37,7 +37,7 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
 from app.designs.field_flags import InputModel
-from app.designs.item_names import form_by_position, item_by_page_name
+from app.designs.item_names import form_fields_named_by_position, item_by_page_name
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -255,7 +255,7 @@ async def render_welcome(
     context = {
         "campaign": campaign,
         "design": campaign.design,
-        "criterion_forms": campaign.criteria_in_order(0),
+        "criterion_forms": campaign.criteria_in_annotator_order(0),
         "platform": platform,
         "rendered": items,
         "token_hours": request.app.state.settings.worker_token_hours,
@@ -400,7 +400,7 @@ async def render_next_hit(
     assignment = next_hit.assignment
     platform = PLATFORMS[assignment.platform]
     if next_hit.hit is not None:
-        page_state = replace(page_state, form=form_by_position(page_state.form, next_hit.hit.items))
+        page_state = replace(page_state, form=form_fields_named_by_position(page_state.form, next_hit.hit.items))
     allow_external_media(request, assignment)
     set_request_language(request, assignment)
     (instructions,) = await convert_markdown_texts(assignment.instructions, mark_formulas=assignment.latex)
@@ -409,7 +409,7 @@ async def render_next_hit(
         "rendered": items,
         "campaign": assignment,
         "design": assignment.design,
-        "criterion_forms": assignment.criteria_in_order(assignment.annotator_id),
+        "criterion_forms": assignment.criteria_in_annotator_order(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "may_leave": completion.can_leave(assignment),

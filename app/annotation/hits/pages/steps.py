@@ -16,7 +16,7 @@ from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.item_names import form_by_position
+from app.designs.item_names import form_fields_named_by_position
 from app.errors import Refusal
 from app.http.dependencies import allow_external_media, is_script_request, render_page, set_request_language
 from app.http.templating import convert_markdown_texts
@@ -69,14 +69,16 @@ async def render_onboarding_step(
         "campaign": assignment,
         "version": visit.visit_version,
         "design": assignment.design,
-        "criterion_forms": assignment.criteria_in_order(assignment.annotator_id),
+        "criterion_forms": assignment.criteria_in_annotator_order(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
         "consent": consent,
     }
     context |= step.page_context(visit.settings, visit.history)
-    context["shown"] = replace(page_state, form=form_by_position(page_state.form, range(len(context.get("texts", ())))))
+    context["shown"] = replace(
+        page_state, form=form_fields_named_by_position(page_state.form, range(len(context.get("texts", ()))))
+    )
     outcome = context.get("outcome")
     context["completion"] = (
         await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
