@@ -353,7 +353,7 @@ async def test_measures_are_drawn_on_lines_of_one_length_that_say_where_they_end
     assert await lines.count() >= 3
     assert len(set(await lines.evaluate_all(LINES))) == 1
     for row in await rows.filter(has=page.locator(".forest svg")).all():
-        share = (await row.locator("th").inner_text()).startswith("Same")
+        share = (await row.locator("th").inner_text()).endswith("that agree")
         assert await row.locator(".end:visible").all_inner_texts() == (["0", "1"] if share else ["−1", "1"])
         end, count = [await bounding_box(row.locator(part)) for part in (".end:last-child", ".figure:not(.score)")]
         assert end["x"] + end["width"] <= count["x"]
