@@ -196,9 +196,9 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
     present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
     revisions of this process. Raises as `replay_responses` and `run_in_process` do.
     """
-    _, needs_process = await is_revision_due_and_needs_process(engine, campaign_id)
+    _, needs_process = await load_revision_need(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
+        is_due, _ = await load_revision_need(engine, campaign_id)
         if is_due and needs_process:
             url = engine.url.render_as_string(hide_password=False)
             await run_in_process(make_revision_at_url, url, campaign_id, now)
@@ -206,7 +206,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
             await make_and_switch_to_revision(engine, campaign_id, now=now)
 
 
-async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+async def load_revision_need(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
     """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
