@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from app.accounts.access import Access, require_need
 from app.accounts.login import LoginSession, load_login_session, postpone_idle_end
 from app.accounts.roles import NEED_BY_ROUTE
-from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_token
+from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_csrf_token
 from app.accounts.shared_links import build_session_for_shared_link
 from app.accounts.tokens import load_and_note_token_use
 from app.accounts.users import normalize_typed_name
@@ -159,7 +159,7 @@ async def current_access(request: Request) -> Access:
 
 async def require_csrf(request: Request) -> None:
     """Raise `Forbidden` (`csrf_failed`) unless the request carries the session's CSRF token."""
-    if not is_same_secret(unmask_token(await submitted_csrf_token(request)), request.state.session.csrf):
+    if not is_same_secret(unmask_csrf_token(await submitted_csrf_token(request)), request.state.session.csrf):
         raise Forbidden(
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",

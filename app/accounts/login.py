@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.accounts import passwords, throttle
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access
-from app.accounts.secrets import csrf_token_of_session, mask_token, new_secret, secret_digest
+from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_secret, secret_digest
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
     fetch_user_by_name,
@@ -63,7 +63,7 @@ class LoginSession:
     @property
     def masked_csrf(self) -> str:
         """The CSRF token as a page carries it, different each time."""
-        return mask_token(self.csrf)
+        return mask_csrf_token(self.csrf)
 
 
 async def authenticate(

@@ -28,13 +28,13 @@ def csrf_token_of_session(session: str) -> str:
     return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
-def mask_token(token: str) -> str:
+def mask_csrf_token(token: str) -> str:
     """Return a hexadecimal token under a random pad, so that the length of a compressed page reveals nothing."""
     pad = secrets.token_bytes(len(token) // 2)
     return pad.hex() + xor_bytes(pad, bytes.fromhex(token)).hex()
 
 
-def unmask_token(masked_token: str) -> str:
+def unmask_csrf_token(masked_token: str) -> str:
     """Return the token under the pad; text that is no masked token is returned as it is."""
     try:
         both = bytes.fromhex(masked_token)

@@ -44,7 +44,7 @@ GROUP_COLUMNS = (
 )
 
 
-def build_group_table(answers: Answers, options: Options) -> ResultTable:
+def build_profile_group_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row for each answer to each question.
 
     Raises:
@@ -175,7 +175,7 @@ GROUP_TABLE = TableMethod(
     "Groups of annotators by their answers to entry questions: agreement within each group, with the 95 % interval "
     "over items, and the correlation of its item means with those of the other annotators. Groups may have judged "
     "different items, so their means can differ for that reason alone.",
-    build_group_table,
+    build_profile_group_table,
     reads=("points", "classes", "order"),
     options=("classes",),
     needs_groups=True,

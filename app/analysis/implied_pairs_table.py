@@ -133,12 +133,12 @@ class PairExportRows:
         answers, answered_pairs = self.answers, self.answered_pairs
         hit, outcome = int(answered_pairs.hits[place]), int(answered_pairs.outcomes[place])
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
-        implied_before = self.preferred_item_id(pair, answered_pairs.implied_before[place])
+        implied_before = self.preferred_item_id_or_tie(pair, answered_pairs.implied_before[place])
         return (
             *self.annotator_cells(int(answers.annotator_of_hit[hit])),
             int(answers.seq[hit]),
             *(answers.ids[item] for item in pair),
-            self.preferred_item_id(pair, outcome),
+            self.preferred_item_id_or_tie(pair, outcome),
             False,
             implied_before,
         )
@@ -146,7 +146,7 @@ class PairExportRows:
     def annotator_cells(self, annotator: int) -> tuple[str, str]:
         return self.answers.annotators[annotator], self.answers.names[annotator]
 
-    def preferred_item_id(self, pair: tuple[int, int], outcome: int | None) -> str | None:
+    def preferred_item_id_or_tie(self, pair: tuple[int, int], outcome: int | None) -> str | None:
         """Return the id of the better item, "tie", or None if the order is unknown."""
         if not outcome:
             return None if outcome is None else "tie"

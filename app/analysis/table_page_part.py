@@ -144,12 +144,12 @@ async def load_tables_context(
     parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
     return {
         "tables": parts,
-        "systems": systems_in_tables(parts),
+        "systems": find_systems_in_tables(parts),
         "asks": available.options_not_fixed_by_design(section),
     }
 
 
-def systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
+def find_systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
     """Return the systems that have a row in a table, from which to choose the baseline."""
     tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
     return column_values(tables[0], "system") if tables else []

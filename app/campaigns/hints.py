@@ -63,7 +63,7 @@ def rule_offer_text(rule_name: str) -> str:
     return f"The selection rule “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
 
 
-def rule_suited_to_goal(campaign: Campaign) -> str | None:
+def find_better_rule_for_goal(campaign: Campaign) -> str | None:
     """Return the selection rule that suits a campaign's goal better than its own.
 
     None if its own rule suits, or if its law keeps too little for the other one.
@@ -83,7 +83,7 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
 
 def advice_to_use_better_rule(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
-    rule = rule_suited_to_goal(campaign)
+    rule = find_better_rule_for_goal(campaign)
     if rule is None:
         return ""
     fixed_sentence = " The launch fixed the rule; copy the campaign to use another one."

@@ -20,7 +20,7 @@ from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.criteria import split_submission_by_criterion
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
-from app.record.outputs import load_outputs_of_segment
+from app.record.outputs import load_outputs_by_system
 
 NEW_CAMPAIGN_SLUG = "new"  # in addresses, for a campaign that is not created yet
 SELECT_SEGMENT_TEXTS = text(
@@ -93,7 +93,7 @@ async def build_random_preview_hit_of_outputs(
     key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
     always_shown = (await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()
-    rows = [*(await load_outputs_of_segment(connection, campaign.id, key["segment"])).items()]
+    rows = [*(await load_outputs_by_system(connection, campaign.id, key["segment"])).items()]
     rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always_shown)
     texts = dict.fromkeys(text for _, text in rows)
     texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}

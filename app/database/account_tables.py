@@ -154,7 +154,7 @@ alert_messages = Table(
     Column("sent_at", Time),
     Column("problem", Text),  # of the last try
     PrimaryKeyConstraint("campaign_id", "alert_id", "way", "receiver"),
-    cascading_foreign_key("alerts", "alert_id", in_table="alert_messages"),
+    cascading_foreign_key("alerts", "alert_id", from_table="alert_messages"),
     partial_index("sent_at IS NULL", "alert_messages_due_idx", "next_try_at"),
     CheckConstraint("way IN ('email', 'webhook')", name="way"),
 )

@@ -83,6 +83,6 @@ media_reports = Table(
     Column("reported_at", Time, nullable=False),
     Column("segment", Integer, nullable=False, server_default="0"),  # 0 where items are shown as they are
     PrimaryKeyConstraint("campaign_id", "item", "segment", "annotator_id"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="media_reports"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="media_reports"),
     Index("media_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )

@@ -34,7 +34,7 @@ findings = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     # Unique: an annotator released after manual review is not held again for the same rule.
     UniqueConstraint("campaign_id", "annotator_id", "rule", "action"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="findings"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="findings"),
 )
 
 # Gold and attention items, numbered separately: they are not items of the campaign.
@@ -63,7 +63,7 @@ hit_checks = Table(
     Column("check_number", Integer, nullable=False),
     Column("number", Integer, nullable=False),
     PrimaryKeyConstraint("campaign_id", "hit_id", "place"),
-    cascading_foreign_key("hits", "hit_id", in_table="hit_checks"),
+    cascading_foreign_key("hits", "hit_id", from_table="hit_checks"),
 )
 
 # Annotators who could not open the media of a check.
@@ -75,7 +75,7 @@ check_reports = Table(
     Column("annotator_id", BigInteger, nullable=False),
     Column("reported_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "check_number", "annotator_id"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="check_reports"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="check_reports"),
     Index("check_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )
 
@@ -92,7 +92,7 @@ check_answers = Table(
     Column("answered_at", Time, nullable=False),
     Column("changed_to", Double),
     PrimaryKeyConstraint("campaign_id", "hit_id", "check_number"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="check_answers"),
-    cascading_foreign_key("hits", "hit_id", in_table="check_answers"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="check_answers"),
+    cascading_foreign_key("hits", "hit_id", from_table="check_answers"),
     Index("check_answers_annotator_id_idx", "campaign_id", "annotator_id"),
 )

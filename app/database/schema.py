@@ -24,23 +24,23 @@ def partial_index(condition: str, name: str, *columns: str | TextClause, **optio
     return Index(name, *columns, postgresql_where=text(condition), **options)
 
 
-def cascading_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
-    """Return a foreign key by which rows of `in_table` are deleted with the row of `table` that `column` names."""
-    return campaign_foreign_key(table, column, in_table=in_table, ondelete="CASCADE")
+def cascading_foreign_key(to_table: str, column: str, *, from_table: str) -> ForeignKeyConstraint:
+    """Return a foreign key by which rows of `from_table` are deleted with the row of `to_table` that `column` names."""
+    return campaign_foreign_key(to_table, column, from_table=from_table, ondelete="CASCADE")
 
 
-def restricting_foreign_key(table: str, column: str, *, in_table: str) -> ForeignKeyConstraint:
-    """Return a foreign key by which a row of `table` cannot be deleted while a row of `in_table` names it."""
-    return campaign_foreign_key(table, column, in_table=in_table, ondelete="RESTRICT")
+def restricting_foreign_key(to_table: str, column: str, *, from_table: str) -> ForeignKeyConstraint:
+    """Return a foreign key by which a row of `to_table` cannot be deleted while a row of `from_table` names it."""
+    return campaign_foreign_key(to_table, column, from_table=from_table, ondelete="RESTRICT")
 
 
-def campaign_foreign_key(table: str, column: str, *, in_table: str, ondelete: str) -> ForeignKeyConstraint:
-    """Return the foreign key from a `column` of `in_table` to a row of `table` in the same campaign."""
+def campaign_foreign_key(to_table: str, column: str, *, from_table: str, ondelete: str) -> ForeignKeyConstraint:
+    """Return the foreign key from a `column` of `from_table` to a row of `to_table` in the same campaign."""
     return ForeignKeyConstraint(
         ["campaign_id", column],
-        [f"{table}.campaign_id", f"{table}.id"],
+        [f"{to_table}.campaign_id", f"{to_table}.id"],
         ondelete=ondelete,
-        name=f"{in_table}_{column}_fkey",
+        name=f"{from_table}_{column}_fkey",
     )
 
 

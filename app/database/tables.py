@@ -261,7 +261,7 @@ assignments = Table(
     Column("completed_at", Time),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "annotator_id", "external_id"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="assignments"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="assignments"),
     Index("assignments_external_id_idx", "campaign_id", "external_id"),
 )
 
@@ -306,8 +306,8 @@ hits = Table(
     Column("drawn_because", Text),
     Column("leader_probability", Double),
     PrimaryKeyConstraint("campaign_id", "id"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="hits"),
-    cascading_foreign_key("assignments", "assignment_id", in_table="hits"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="hits"),
+    cascading_foreign_key("assignments", "assignment_id", from_table="hits"),
     # Two tabs may ask at once: one gets the new HIT, and the other finds it. Each index of open HITs has a condition
     # that only the statements meant for it contain, so no statement about one HIT, annotator or item scans all others.
     partial_index(
@@ -365,8 +365,8 @@ responses = Table(
     Index("responses_hit_id_idx", "campaign_id", "hit_id", text("coalesce(replaces, 0)"), unique=True),
     partial_index("replaces IS NOT NULL", "responses_replaces_idx", "campaign_id", "replaces", unique=True),
     # Scores follow from all responses, so annotators and HITs with responses are deleted only with their campaign.
-    restricting_foreign_key("annotators", "annotator_id", in_table="responses"),
-    restricting_foreign_key("hits", "hit_id", in_table="responses"),
+    restricting_foreign_key("annotators", "annotator_id", from_table="responses"),
+    restricting_foreign_key("hits", "hit_id", from_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("responses_transaction_id_idx", "transaction_id"),
     partial_index("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
@@ -387,7 +387,7 @@ decisions = Table(
     Column("decided_by", Text, nullable=False),
     Column("decided_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "seq"),
-    restricting_foreign_key("annotators", "annotator_id", in_table="decisions"),
+    restricting_foreign_key("annotators", "annotator_id", from_table="decisions"),
     ForeignKeyConstraint(
         ["campaign_id", "response_seq"],
         ["responses.campaign_id", "responses.seq"],

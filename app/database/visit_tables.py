@@ -30,7 +30,7 @@ visits = Table(
     Column("said", JSONB, nullable=False, server_default="{}"),
     Column("taken_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "annotator_id", "step", "version"),
-    cascading_foreign_key("annotators", "annotator_id", in_table="visits"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="visits"),
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken')", name="outcome"),
 )
 

@@ -32,7 +32,7 @@ def form_fields_named_by_position(fields: Mapping[str, str], items: Sequence[int
     A page that was opened before an upgrade names them by number; a form that does so throughout is renamed.
     """
     names = position_names_by_number(items)
-    if not uses_item_numbers(fields, names):
+    if not fields_refer_to_known_items(fields, names):
         return fields
     return {rename_field(name, names): translate_choice(name, value, names) for name, value in fields.items()}
 
@@ -41,7 +41,7 @@ def draft_entries_named_by_position(entries: Mapping[str, Any], items: Sequence[
     """Return the entries of a draft by position, also of one that an earlier page saved by number."""
     names = position_names_by_number(items)
     values = {name: str(entry.get("value", "")) for name, entry in entries.items()}
-    if not uses_item_numbers(values, names):
+    if not fields_refer_to_known_items(values, names):
         return entries
     translated = {name: translate_choice(name, value, names) for name, value in values.items()}
     return {
@@ -61,7 +61,7 @@ def position_names_by_number(items: Iterable[int]) -> dict[str, str]:
     return {str(item): str(ItemName(position)) for position, item in enumerate(items)}
 
 
-def uses_item_numbers(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
+def fields_refer_to_known_items(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
     """Return whether every field that names an item names one of these, by its number."""
     references = {reference for name, value in fields.items() if (reference := find_item_of_form_field(name, value))}
     return bool(references) and references <= names.keys()

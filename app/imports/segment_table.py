@@ -14,7 +14,7 @@ from app.designs.content import RenderedContext, SourceAndReference
 from app.designs.criteria import Criterion
 from app.http.paging import Page
 from app.media.render_items import render_campaign_items
-from app.record.outputs import OutputMean, load_output_means, load_outputs_of_segment
+from app.record.outputs import OutputMean, load_output_means, load_outputs_by_system
 
 SEGMENTS_PER_PAGE = 20
 
@@ -78,9 +78,7 @@ async def load_segments_page(
         connection, criterion, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
     )
     outputs = (
-        await load_outputs_of_segment(connection, criterion.campaign.id, chosen_segment.number)
-        if chosen_segment
-        else {}
+        await load_outputs_by_system(connection, criterion.campaign.id, chosen_segment.number) if chosen_segment else {}
     )
     source_and_reference = (
         SourceAndReference(chosen_segment.source, chosen_segment.reference) if chosen_segment else SourceAndReference()

@@ -69,7 +69,7 @@ async def load_segments(connection: Driver, campaign_id: int, segment_count: int
     return segments
 
 
-async def load_outputs_of_segment(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
+async def load_outputs_by_system(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
     """Return the outputs for a segment, by the numbers of their systems."""
     rows = await connection.execute(FIND_OUTPUTS_OF_SEGMENT, {"campaign": campaign_id, "segment": segment})
     return {row.item: row.shown for row in rows}

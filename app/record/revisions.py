@@ -241,7 +241,7 @@ async def make_and_switch_to_revision(
 ) -> None:
     """Make a revision in this process and switch to it. With `even_if_current`, do so without a new decision, too."""
     async with hold_revision_lock(engine, campaign_id) as connection:
-        draft = await create_draft(connection, campaign_id, even_if_current=even_if_current)
+        draft = await create_revision_draft(connection, campaign_id, even_if_current=even_if_current)
         if draft is None:
             return
         while not await catch_up_and_try_to_switch(connection, draft):
@@ -343,7 +343,9 @@ async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIter
             await connection.invalidate()
 
 
-async def create_draft(connection: AsyncConnection, campaign_id: int, *, even_if_current: bool) -> RevisionDraft | None:
+async def create_revision_draft(
+    connection: AsyncConnection, campaign_id: int, *, even_if_current: bool
+) -> RevisionDraft | None:
     """Store the next revision as of now, next to the present one, and return its draft.
 
     Return None if the present revision includes all decisions, unless `even_if_current`.

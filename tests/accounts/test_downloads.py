@@ -26,7 +26,7 @@ def engine(app):
 async def campaign(engine):
     found = await create_running_campaign(engine, name="Verbs")
     async with engine.begin() as connection:
-        await personal_links.create_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
+        await personal_links.create_missing_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
     return found
 
 

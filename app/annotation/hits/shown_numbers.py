@@ -22,7 +22,7 @@ class HitItemsRow(Record):
     shown_as: list[int] | None
 
 
-async def load_shown_numbers(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
+async def load_page_numbers_of_hit(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
     """Return the numbers under which a HIT of this assignment shows items and checks; empty for other HITs."""
     row = await fetch_first_row(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
     if row is None:

@@ -80,5 +80,5 @@ async def add_people(connection: Transaction, slug: str, request_body: PeopleReq
     """Create a personal link for each person who has none yet."""
     campaign = await load_campaign_by_slug(connection, slug)
     return AddedPeopleSchema(
-        added=await personal_links.create_personal_links(connection, campaign, request_body.names, now=now)
+        added=await personal_links.create_missing_personal_links(connection, campaign, request_body.names, now=now)
     )

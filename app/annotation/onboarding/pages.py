@@ -78,7 +78,7 @@ async def create_personal_links_from_form(
                 content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
             )
         async with database.begin() as connection:
-            await personal_links.create_personal_links(
+            await personal_links.create_missing_personal_links(
                 connection, await load_campaign_for_page(connection, slug), names, now=now
             )
     except Refusal as refusal:

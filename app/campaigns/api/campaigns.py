@@ -69,7 +69,7 @@ class CampaignSchema(BaseModel):
         value_schema = ValueSchema.from_design(row.criteria[0].design)
         link_by_platform = links_by_platform(*link_base_and_key(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
-        fields["better_rule"] = hints.rule_suited_to_goal(row)
+        fields["better_rule"] = hints.find_better_rule_for_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
 

@@ -348,7 +348,9 @@ def _update_annotator_beliefs(
         old_beliefs[is_new] = learning.estimate_beliefs(evidence[is_new], crowd).to_rows()
     others_now = others_before
     if len(judgments.scores):
-        others_now = learning.summarise_others(judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd)
+        others_now = learning.summarise_other_judgments_of_item(
+            judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd
+        )
         # What has not been looked at before has no evidence to take back.
         was_scanned = ~np.isnan(others_before[0])
         old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])

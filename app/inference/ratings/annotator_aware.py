@@ -102,7 +102,7 @@ def fit(
     judgments = to_scored_judgments(items, annotators, scores, n_items, n_annotators)
     fixed_point = iterate_to_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
     evidence = evidence_by_annotator(
-        judgments, learning.summarise_others(judgments, fixed_point.beliefs, fixed_point.crowd)
+        judgments, learning.summarise_other_judgments_of_item(judgments, fixed_point.beliefs, fixed_point.crowd)
     )
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(

@@ -350,7 +350,7 @@ def logit_bias_of_each_annotator(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Arr
     return np.clip(beliefs.bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
 
-def summarise_others(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
+def summarise_other_judgments_of_item(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """Summarise the other annotators' judgments of the same item, for each judgment; (OTHERS, J).
 
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale

@@ -74,7 +74,10 @@ def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
 
 
 def evidence_by_annotator(judgments: ScoredJudgments, others: Array) -> Array:
-    """Return the evidence (n_annotators, EVIDENCE) from judgments and `summarise_others`, (OTHERS, J)."""
+    """Return the evidence (n_annotators, EVIDENCE) from judgments and summaries of others.
+
+    `others` comes from `summarise_other_judgments_of_item`; (OTHERS, J).
+    """
     y = judgments.scores
     columns = [(others[3] > 0.0) * 1.0]
     for mean_kind in range(MEAN_KIND_COUNT):

@@ -20,7 +20,7 @@ from app.annotation.hits.assignment import ServedCampaign, assignment_query_by_i
 from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
-from app.annotation.hits.shown_numbers import load_shown_numbers
+from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
 from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
@@ -199,7 +199,7 @@ async def store_media_report_and_show_hit(
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
-    item = item_by_page_name(form["broken"], await load_shown_numbers(connection, assignment, hit))
+    item = item_by_page_name(form["broken"], await load_page_numbers_of_hit(connection, assignment, hit))
     if item is not None:
         await media_report.store_media_report(connection, assignment, hit, item, now=now)
     else:
