@@ -53,7 +53,7 @@ EXPLANATIONS = {
     "no_interval": "There is no interval, for the reason given.",
     "no_intervals": "It is unknown how far annotators differ, so there are no intervals.",
     "no_scale": "No scale fits the preferences, for the reason given.",
-    "no_score": "… items have no judgment, and so no score.",
+    "no_score": "… items have no judgments and no score.",
     "no_transitivity": "There is no transitivity kappa, for the reason given.",
     "not_standardised": "… annotators gave one judgment, which cannot be standardised: … judgments left out.",
     "one_judgment": "… items have one judgment: its error is estimated from the other items.",
@@ -161,7 +161,7 @@ def command_line_page() -> str:
     return (
         f"# Command line\n\n{NOTE}\n"
         "`easel` is `.venv/bin/easel` in the project's folder, or `docker compose exec app easel`. Every command\n"
-        "works on the database that `DATABASE_URL` names, or on Easel's own. `easel COMMAND --help` shows the same.\n"
+        "works on the database that `DATABASE_URL` names, or on Easel's own. `easel COMMAND --help` shows this too.\n"
         "The commands that begin with `easel campaign` have [a page of their own](cli-campaigns.md).\n\n"
         + sections_of(campaigns=False)
     )
@@ -322,9 +322,9 @@ def addresses_page() -> str:
         for method, operation in methods.items()
     ]
     return (
-        f"# Addresses of the API\n\n{NOTE}\n"
-        "All addresses begin with `/api/v1`. Your server shows every field at `/admin/api`. [API](api.md) shows\n"
-        "how to begin.\n\n" + table(("method", "address", "what it does"), *rows)
+        f"# API endpoints\n\n{NOTE}\n"
+        "All endpoints begin with `/api/v1`. Your server lists every field at `/admin/api`. [API](api.md) explains\n"
+        "how to begin.\n\n" + table(("method", "endpoint", "what it does"), *rows)
     )
 
 

@@ -29,8 +29,9 @@ from tests.media.files import png, table, zipped
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 BETTER = (
-    "This campaign uses the rule “easl”. The selection rule “best” suits this goal: in simulations it needs a third to "
-    "a half of the judgments that other rules need. The launch fixed the rule; copy the campaign to use another one.\n"
+    "This campaign uses the rule “easl”. The selection rule “best” suits this goal. In simulations it needs a third to "
+    "a half of the judgments that other rules need. The rule can’t be changed after launch; copy the campaign to "
+    "use another one.\n"
 )
 RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nA1,W1,v0,v1,70,30\n"
 
@@ -346,7 +347,7 @@ def test_a_launch_asks_first_where_somebody_can_answer(easel, files, monkeypatch
     launched = easel("campaign", "launch", "verbs", "--yes").output
     assert launched.startswith("verbs is running.")
     assert (
-        "10 of 100 HITs should show a check, but the campaign has no checks. Import items that include checks."
+        "10 % of HITs should show a check, but the campaign has no checks. Import items that include checks."
         in launched
     )
 
@@ -438,7 +439,9 @@ def test_a_wrong_line_of_a_file_is_named(easel, files):
     easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
     (files / "items.csv").write_text(ITEMS + "v0,again\n")
     result = easel("campaign", "import", "verbs", files / "items.csv")
-    assert result.stderr == ("easel: Line 8: the id “v0” was already on line 2. Nothing was imported. (id_twice)\n")
+    assert result.stderr == (
+        "easel: Line 8: the id “v0” already appeared on line 2. Nothing was imported. (id_twice)\n"
+    )
 
 
 def test_what_nobody_expected_keeps_its_traceback(easel, monkeypatch):
@@ -477,7 +480,7 @@ def test_a_database_that_does_not_exist_is_one_line(easel, database_url, monkeyp
 def test_a_database_without_tables_asks_for_migrate(easel, database_url):
     run_sql(database_url, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     assert f"Run `{easel_command_to_type()} migrate` first" in easel("campaign", "list").stderr
-    assert easel("migrate").output == "The database has the newest schema.\n"
+    assert easel("migrate").output == "The database schema is up to date.\n"
     assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
 
 
@@ -549,7 +552,7 @@ def holding(url: str, lock: str) -> Iterator[None]:
     ("what", "safe"),
     [
         (("import", "items.csv"), "Nothing was changed."),
-        (("import-responses", "results.csv"), "Import the same file again, and it goes on from there."),
+        (("import-responses", "results.csv"), "Import the same file again to continue."),
     ],
 )
 def test_ctrl_c_in_an_import_is_one_line_that_says_what_is_safe(easel, files, database_url, what, safe):

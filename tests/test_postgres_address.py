@@ -69,7 +69,7 @@ def test_what_cannot_be_followed_is_a_sentence_that_repeats_no_value(subtests):
     for url, said in (
         ("", "is not a database address"),
         ("someone:geheim", "is not a database address"),
-        ("mysql://h/d", "names mysql, and Easel works on PostgreSQL only"),
+        ("mysql://h/d", "names mysql, but Easel works only with PostgreSQL"),
         ("postgresql://h:geheim/d", "a port that is not a number"),
         ("postgresql://h:0/d", "a port that is not a number"),
         ("postgresql://h:65536/d", "a port that is not a number"),

@@ -42,7 +42,7 @@ def test_every_spelling_of_a_postgresql_address_is_understood(monkeypatch, given
 
 def test_another_dialect_is_refused(monkeypatch):
     assert problem(monkeypatch, DATABASE_URL="mysql://u:p@h/d") == (
-        "DATABASE_URL names mysql, and Easel works on PostgreSQL only (postgresql://...)"
+        "DATABASE_URL names mysql, but Easel works only with PostgreSQL (postgresql://...)"
     )
 
 

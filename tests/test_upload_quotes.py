@@ -129,7 +129,7 @@ def test_texts_over_several_lines_may_have_commas():
 def test_a_row_over_several_lines_in_a_table_without_marks_is_refused_with_its_line():
     problem = refused("id\ttext\ns1\tone\ntwo\ns2\tthree\n", "items.tsv")
     assert (problem.code, problem.details["line"]) == ("ragged_row", 3)
-    assert "go over several lines" in problem.message
+    assert "spans several lines" in problem.message
 
 
 def test_such_a_row_is_refused_among_texts_that_begin_with_marks():

@@ -166,7 +166,7 @@ def test_a_carriage_return_within_a_row_of_other_ends_is_refused_in_plain_words(
         with subtests.test(content=content, line=line):
             problem = refused(content)
             assert (problem.code, problem.details["line"]) == ("csv_unreadable", line)
-            assert "mixes different line ends" in problem.message
+            assert "mixes different line endings" in problem.message
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
@@ -192,8 +192,8 @@ def test_empty_columns_and_rows_of_a_sheet_are_left_out_and_told(separator):
     assert found == ROWS
     assert upload.columns == ("id", "text")
     assert (upload.row_count, upload.line_count) == (5, 8)
-    assert "2 columns without a name or content left out." in upload.notes
-    assert "2 rows without any content left out." in upload.notes
+    assert "2 columns without a name or content skipped." in upload.notes
+    assert "2 rows without any content skipped." in upload.notes
 
 
 def test_rows_may_have_empty_cells_beyond_the_header_and_columns_may_lie_apart():

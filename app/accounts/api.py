@@ -77,7 +77,7 @@ class Line(BaseModel):
 
     at: datetime
     who: str = Field(description="A login name; it stays when the researcher is removed.")
-    way: str = Field(description="page, api, command or server: how it was done.")
+    way: str = Field(description="page, api, command or server: where it was done.")
     campaign: str | None = Field(description="The slug of the campaign, if the change is in one.")
     action: str = Field(description="The action, such as `settings.changed`.")
     about: str

@@ -98,7 +98,7 @@ async def delete_invitation(connection: AsyncConnection, campaign: Campaign | No
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
-        raise NotFound("This invitation was used or withdrawn, or it is too old.", code="invitation_not_found")
+        raise NotFound("This invitation has been used or withdrawn, or has expired.", code="invitation_not_found")
     await log_change(connection, "invitation.withdrawn", campaign, about=row.words, before={"role": row.role})
 
 
@@ -128,7 +128,7 @@ async def find_open_invitation(connection: AsyncConnection, token: str, *, now: 
 
 def invitation_used_error() -> Gone:
     return Gone(
-        "This invitation was already used or withdrawn, or it is too old. Ask for another one.", code="invitation_used"
+        "This invitation has been used or withdrawn, or has expired. Ask for a new one.", code="invitation_used"
     )
 
 

@@ -17,7 +17,12 @@ from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import TableStream
 
 LOG_LINES_PER_PAGE = 50
-WAY_PHRASES = {"page": "on a page", "api": "through the API", "command": "on the command line", "server": "by itself"}
+WAY_PHRASES = {
+    "page": "on a page",
+    "api": "through the API",
+    "command": "on the command line",
+    "server": "automatically",
+}
 
 
 class AuditLogQuery(AddressQuery):

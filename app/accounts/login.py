@@ -217,8 +217,7 @@ async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now:
     user_id: int | None = (await connection.execute(statement)).scalar_one_or_none()
     if user_id is None:
         raise Gone(
-            "This login link was already used, or it is too old. Log in with your name and password, or with a new "
-            "link.",
+            "This login link has been used or has expired. Log in with your name and password, or with a new link.",
             code="login_link_used",
         )
     return user_id

@@ -69,7 +69,7 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
         )
     if not await insert_member_if_new(connection, campaign, user, valid_role, now=now):
         raise Conflict(
-            f"{user.name} is already a member. Nothing was changed. Give them another role in the table.",
+            f"{user.name} is already a member. Nothing was changed. You can change their role in the table.",
             code="already_member",
         )
 

@@ -272,13 +272,13 @@ def provider_unreachable_error() -> BadGateway:
 
 def provider_refused_error() -> Unauthenticated:
     return Unauthenticated(
-        "The provider's reply does not match a login that you started here just now. Start again.",
+        "The provider's reply does not match the login that you started. Start again.",
         code="provider_refused",
     )
 
 
 def provider_denied_error() -> Unauthenticated:
     return Unauthenticated(
-        "The provider did not let you in, or you did not agree there. Nothing was changed here. You can start again.",
+        "The login provider denied access, or you cancelled. Nothing was changed. You can start again.",
         code="provider_denied",
     )

@@ -49,7 +49,7 @@ SERVER_NEEDS = {COPY_CAMPAIGN, CREATE_CAMPAIGN, SEE_SERVER, MANAGE_PEOPLE}  # no
 
 NEED_PHRASES = {
     SEE_CAMPAIGN: "see this",
-    SEE_PEOPLE: "see single answers and who gave them",
+    SEE_PEOPLE: "see individual answers and who gave them",
     SEE_SETTINGS: "see the settings of campaigns",
     COLLECT_ANSWERS: "collect answers with a program",
     CHANGE_CAMPAIGN: "change campaigns",
@@ -228,8 +228,8 @@ def stronger_role(first_role: str, second_role: str) -> str:
 
 def role_forbids_error(role: str, need: str) -> Forbidden:
     return Forbidden(
-        f"Your role here is {role}, which may not {NEED_PHRASES.get(need, 'do this')}. Nothing was changed. An owner "
-        "can give you another role.",
+        f"Your role here is {role}, which does not let you {NEED_PHRASES.get(need, 'do this')}. Nothing was "
+        "changed. An owner can give you another role.",
         code="role_forbids",
     )
 

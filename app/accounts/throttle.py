@@ -78,8 +78,8 @@ async def record_login_attempt_or_refuse(
 def too_many_attempts_error(seconds: int) -> TooManyAttempts:
     delay_text = f"{seconds} s" if seconds < 60 else f"{-(-seconds // 60)} min"
     return TooManyAttempts(
-        f"There were too many attempts to log in. Try again in {delay_text}, "
-        f"or make a login link on the server with `{easel_command_to_type()} login`.",
+        f"Too many login attempts. Try again in {delay_text}, "
+        f"or create a login link on the server with `{easel_command_to_type()} login`.",
         retry_after_seconds=seconds,
     )
 

@@ -82,7 +82,7 @@ async def create_api_token(
     name = name.strip()
     if not name or len(name) > MAX_TOKEN_NAME_CHARACTERS or not name.isprintable():
         raise Invalid(
-            f"Name the token after its use, in at most {MAX_TOKEN_NAME_CHARACTERS} characters.",
+            f"Give the token a name that says what it is for, of at most {MAX_TOKEN_NAME_CHARACTERS} characters.",
             code="token_name_invalid",
         )
     if not scopes or not set(scopes) <= set(NEEDS_BY_SCOPE):

@@ -32,7 +32,7 @@ def to_stored_login_name(raw: str) -> str:
     name = normalize_typed_name(raw)
     if not LOGIN_NAME_PATTERN.fullmatch(name):
         raise Invalid(
-            "A login name begins with a letter or digit and has only letters a to z, digits and . _ @ + - "
+            "A login name must start with a letter or digit and use only the letters a to z, digits and . _ @ + - "
             "(64 characters at most).",
             code="user_name_invalid",
         )

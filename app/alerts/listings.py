@@ -38,7 +38,7 @@ async def mark_alert_seen(
         await log_change(connection, "alert.seen", campaign, about=alert_sentence(alert.kind, alert.about))
 
 
-async def list_alert_messages(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def list_newest_alert_messages(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the newest messages of a campaign with their alerts, newest first."""
     messages_with_alerts = alert_messages.join(
         alerts, (alerts.c.campaign_id == alert_messages.c.campaign_id) & (alerts.c.id == alert_messages.c.alert_id)

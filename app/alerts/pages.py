@@ -24,7 +24,7 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
         "campaign": campaign,
         "alerts": await listings.load_newest_alerts(connection, campaign.id),
         "seen_alerts": await listings.load_newest_alerts(connection, campaign.id, seen=True),
-        "messages": await listings.list_alert_messages(connection, campaign.id),
+        "messages": await listings.list_newest_alert_messages(connection, campaign.id),
         "describe_alert": alert_sentence,
         "max_tries": MAX_TRIES_PER_MESSAGE,
         "undeliverable": undeliverable_addresses(campaign.alert_emails),

@@ -112,7 +112,9 @@ async def resolve_webhook_host(url: httpx.URL, *, allow_private: bool) -> str:
     found = await asyncio.get_running_loop().getaddrinfo(name, url.port, type=socket.SOCK_STREAM)
     addresses = [str(place[0]) for *_, place in found]
     if not allow_private and not all(map(is_public_address, addresses)):
-        raise DeliveryFailed("The address leads to this machine or a private network. This server sends nothing there.")
+        raise DeliveryFailed(
+            "The address points to this machine or a private network. This server does not send there."
+        )
     return addresses[0]
 
 

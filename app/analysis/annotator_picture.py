@@ -38,7 +38,7 @@ def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
     y = axis_with_round_ticks("reliability", 0.0, 1.0).with_padding(RELIABILITY_AXIS_MARGIN)
     title = "Reliability and bias"
     if len(drawn_rows) > MAX_SCATTER_DOTS:
-        readout = f"{len(table.rows)} annotators, counted in small squares. Darker squares have more annotators."
+        readout = f"{len(table.rows)} annotators. Darker squares contain more annotators."
         return Scatter(
             title, x, y, squares=count_dots_in_squares(x, y, bias[drawn_rows], reliability[drawn_rows]), readout=readout
         )

@@ -8,7 +8,7 @@ from app.analysis import annotator_picture
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
 from app.analysis.method_types import TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
-from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, to_cell_rows
+from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, columns_to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -33,7 +33,7 @@ SCALE_USE_COLUMNS = (
     Column("random", "Probability of answering at random"),
     Column("weight", "Weight of a judgment"),
     Column("bias", "Bias (points above the others)"),
-    Column("scale", "Width of scale (1: like the others)"),
+    Column("scale", "Width of scale (1: same as others)"),
 )
 TRANSITIVITY_COLUMNS = (
     Column("kappa", "Transitivity kappa"),
@@ -73,7 +73,9 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
         *(column for _, part_columns, _ in parts for column in part_columns),
     )
     table_columns = (*ANNOTATOR_COUNT_COLUMNS, *(head for some, _, _ in parts for head in some))
-    return ResultTable(table_columns, to_cell_rows(*columns), tuple(note for _, _, notes in parts for note in notes))
+    return ResultTable(
+        table_columns, columns_to_cell_rows(*columns), tuple(note for _, _, notes in parts for note in notes)
+    )
 
 
 def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
@@ -203,7 +205,7 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
 ANNOTATOR_TABLE = TableMethod(
     TableSection("annotators", "Annotators"),
     "Annotators",
-    "How much each annotator did, how their answers are spread, how far they agree with the others, and how consistent "
+    "How much each annotator did, how their answers are spread, how well they agree with others, and how consistent "
     "they are. Agreement with the others does not prove that answers are right: an annotator who differs may know "
     "better.",
     build_annotator_table,

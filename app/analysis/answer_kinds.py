@@ -20,7 +20,7 @@ ANSWER_KIND_WORDS: dict[JudgmentKind, str] = {
     "points": "scores",
     "ratio": "ratios",
     "classes": "labels",
-    "ordered_classes": "labels in an order",
+    "ordered_classes": "ordered labels",
     "order": "an order of the items of a HIT",
 }
 
@@ -40,7 +40,7 @@ def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKin
     if not any(can_read_answers_as(kind, answers.value_kind) for kind in readable_kinds):
         kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
         raise Inestimable(
-            f"“{title}” reads {kind_words}. Annotators of this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, "
+            f"“{title}” reads {kind_words}. Annotators in this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, "
             "which it cannot read.",
             code="method_reads_other_answers",
         )
@@ -106,7 +106,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
     if answers.value_kind == "ordered_classes":
         first, *_, last = answers.classes
         sentence = (
-            f"Labels were read as scores by their place, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
+            f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
         return build_read_as_note(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
@@ -133,7 +133,7 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return build_read_as_note("Labels were read without their order.")
+        return build_read_as_note("The order of the labels was ignored.")
     cut_points = ", ".join(format_score_cuts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.load_answers import count_items_of_campaign, stream_judgment_batches
-from app.analysis.result_types import to_cell_rows
+from app.analysis.result_types import columns_to_cell_rows
 from app.database.bulk import NumberColumn, fetch_arrays_on_driver
 from app.database.campaign import is_judgeable_sql
 from app.database.session import driver_of
@@ -62,7 +62,7 @@ def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) ->
 
 def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:
     """Return each item's `CALIBRATED_COLUMNS`."""
-    return to_cell_rows(*mean_error_and_interval_columns(intervals))
+    return columns_to_cell_rows(*mean_error_and_interval_columns(intervals))
 
 
 async def load_calibrated_evidence(

@@ -9,7 +9,7 @@ from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, read
 from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
-from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell, to_cell_rows
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cell
 from app.analysis.scores import require_answers
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
@@ -34,7 +34,7 @@ TRANSITIVITY_TEXT = (
     "transitive, 0 if it is transitive as often as by chance. Pairs of one HIT are consistent by construction and are "
     "left out."
 )
-TRANSITIVITY_WITHOUT_TIES_TEXT = "The same for triads in which no pair is a tie."
+TRANSITIVITY_WITHOUT_TIES_TEXT = "The same, using only triads without ties."
 SAME_SCORE_TEXT = "The share of repeated judgments that differ from the first by no more than the tie margin."
 SCORE_SHIFT_TEXT = "How much higher an annotator scores an item the second time, in points."
 MEASUREMENT_ERROR_TEXT = "How far one score typically is from the annotator’s long-run mean, in points."
@@ -71,7 +71,7 @@ def build_preference_scale_table(answers: Answers, _options: Options) -> ResultT
     scores = fit_preference_scale(answers)
     columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
     notes = (*reading_notes(answers, "order"), *scores.notes)
-    return ResultTable(columns, to_cell_rows(answers.ids, answers.shown, scores.score), notes)
+    return ResultTable(columns, columns_to_cell_rows(answers.ids, answers.shown, scores.score), notes)
 
 
 ConsistencyPart = Callable[[Answers], tuple[ConsistencyRows, Iterable[Note]]]
@@ -188,7 +188,7 @@ CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
 CONSISTENCY_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Consistency",
-    "Whether judgments in different HITs are consistent, for three items and for repeated judgments of one item. "
+    "Whether judgments in different HITs are consistent, across triads of items and when an item is judged again. "
     "Consistent answers can still be wrong.",
     build_consistency_table,
     reads=("order", "classes"),

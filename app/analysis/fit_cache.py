@@ -269,5 +269,5 @@ def find_registered_method(registry: dict[str, Method], name: str, code: str) ->
     """
     if name not in registry:
         names = ", ".join(registry)
-        raise NotFound(f"There is no “{shorten_echo(name)}” here; there are {names}.", code=code, names=[*registry])
+        raise NotFound(f"There is no “{shorten_echo(name)}”. Choose one of {names}.", code=code, names=[*registry])
     return registry[name]

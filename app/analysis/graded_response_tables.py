@@ -24,8 +24,8 @@ from app.analysis.result_types import (
     Options,
     ResultTable,
     cache_last_result,
+    columns_to_cell_rows,
     natural_sort_key,
-    to_cell_rows,
 )
 from app.analysis.scores import require_answers
 from app.errors import shorten_echo
@@ -78,7 +78,7 @@ def build_graded_system_table(answers: Answers, options: Options) -> ResultTable
         Column("standard_error", "Standard error"),
     )
     values = (graded_fit.judgments_by_system, score, score - Z * error, score + Z * error, error)
-    rows = to_cell_rows(graded_fit.systems, ["system"] * len(graded_fit.systems), *values)
+    rows = columns_to_cell_rows(graded_fit.systems, ["system"] * len(graded_fit.systems), *values)
     rows.insert(graded_fit.baseline_place, (graded_fit.baseline, "baseline", *(None for _ in values)))
     return ResultTable(columns, rows, (*graded_fit.notes, TAKEN_AS_KNOWN_NOTE))
 
@@ -94,7 +94,7 @@ def build_graded_annotator_table(answers: Answers, options: Options) -> ResultTa
         Column("standard_error", "Standard error"),
     )
     fit = graded_fit.fit
-    rows = to_cell_rows(
+    rows = columns_to_cell_rows(
         answers.annotators,
         answers.names,
         graded_fit.judgments_by_annotator,
@@ -118,7 +118,7 @@ def build_graded_segment_table(answers: Answers, options: Options) -> ResultTabl
     )
     difficulty, error = graded_fit.fit.difficulty.T, graded_fit.fit.difficulty_standard_error.T
     information = item_information(np.nanmean(graded_fit.fit.score), graded_fit.fit.difficulty)
-    rows = to_cell_rows(
+    rows = columns_to_cell_rows(
         graded_fit.segments,
         graded_fit.judgments_by_segment,
         difficulty[0],
@@ -242,8 +242,8 @@ def judged_pairs_within_segments(
     has_both = mask_items_with_system_and_segment(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
-            "This needs items with the columns “system” and “segment”, which name the system that made each item and "
-            "its segment. The items of this campaign have none.",
+            "This needs items with the columns “system” and “segment”, which name the system that produced each "
+            "item and its segment. The items of this campaign have none.",
             code="no_systems",
         )
     item, annotator = answers.item[has_both], answers.annotator[has_both]
@@ -265,7 +265,7 @@ def judged_pairs_within_segments(
 def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
     """Return notes that name the baseline and say whether it is a good choice."""
     sentence = (
-        f"The baseline is “{shorten_echo(baseline)}”, which has no score of its own. A performance of 0 is what the "
+        f"The baseline is “{shorten_echo(baseline)}”, which has no score. A performance of 0 is what the "
         "model expects of a system before any judgment; it is not the baseline’s."
     )
     return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)

@@ -14,7 +14,7 @@ from app.analysis.agreement_table import (
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell_rows, to_cells
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
 from app.analysis.scores import require_answers
 from app.analysis.subgroups import answers_of_group, count_group_members
 from app.errors import shorten_echo
@@ -36,7 +36,7 @@ GROUP_COLUMNS = (
     Column("annotators", "Annotators", "count"),
     Column("judgments", "Judgments", "count"),
     Column("mean", "Mean score (points)"),
-    Column("value", "Krippendorff’s alpha within"),
+    Column("value", "Krippendorff’s alpha within the group"),
     Column("low", "Low (95 %)"),
     Column("high", "High (95 %)"),
     Column("with_others", "Correlation with the others’ item means"),
@@ -156,7 +156,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     notes = [*reading_notes(answers, "points")]
     if len(shown_groups) < len(groups):
         notes.append(omitted_groups_note(describe_shown_groups(shown_groups)))
-    return ResultTable((*GROUP_ITEM_COLUMNS, *heads), to_cell_rows(*names, *columns), tuple(notes))
+    return ResultTable((*GROUP_ITEM_COLUMNS, *heads), columns_to_cell_rows(*names, *columns), tuple(notes))
 
 
 GROUP_ITEM_COLUMNS = (Column("id", "Item", "text"), Column("text", "Text", "text"))

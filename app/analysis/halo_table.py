@@ -71,7 +71,7 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     """
     require_answers(answers)
     if len(answers.scores_by_criterion) < 2:
-        sentence = "This campaign has one criterion, so there are no two to compare."
+        sentence = "This campaign has only one criterion, so there is nothing to compare."
         raise Inestimable(sentence, code="one_criterion")
     compared_judgments, item_groups = compared_judgments_and_their_groups(answers)
     criterion_pairs = [
@@ -154,8 +154,7 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
     sentence = (
         f"Halo: an annotator who rates an item higher than others do on one of {criterion_pair.quoted_names} also "
         f"rates it higher on the other (correlation {format_with_places(within.value, 2)}, 95 % interval {ends}). "
-        "These "
-        "scores may share a single impression instead of reflecting the items."
+        "These scores may share a single impression instead of reflecting the items."
     )
     return [Note("halo", sentence), *within.notes]
 

@@ -9,7 +9,15 @@ import numpy as np
 from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_names, number_of_labels, reading_notes
 from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
-from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cache_last_result, to_cell_rows
+from app.analysis.result_types import (
+    Answers,
+    Cell,
+    Column,
+    Options,
+    ResultTable,
+    cache_last_result,
+    columns_to_cell_rows,
+)
 from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, notes_with_names
@@ -69,7 +77,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     names = label_names(answers, options.classes)
     label_counts = np.bincount(judgment_labels(answers, options.classes), minlength=len(names))
     best, _ = consensus(result)
-    rows = to_cell_rows(
+    rows = columns_to_cell_rows(
         names,
         result.prevalence,
         label_counts / label_counts.sum(),
@@ -99,7 +107,7 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
         *(Column(f"accuracy_{k}", f"Accuracy for items of {name}") for k, name in enumerate(names)),
         *(Column(f"evidence_{k}", f"Expected labels of items of {name}") for k, name in enumerate(names)),
     )
-    rows = to_cell_rows(
+    rows = columns_to_cell_rows(
         answers.annotators,
         answers.names,
         np.bincount(answers.annotator, minlength=answers.n_annotators),
@@ -126,7 +134,7 @@ def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
         Column("expected_information", "Expected information of one more label (bits)"),
         *(Column(f"probability_{k}", f"Probability of {name}") for k, name in enumerate(names)),
     )
-    rows = to_cell_rows(
+    rows = columns_to_cell_rows(
         answers.ids,
         answers.shown,
         answers.judgment_counts,
@@ -187,7 +195,7 @@ def judgment_label_rows(
     """Return the rows of judgments `start` to before `stop`."""
     judgments_slice = slice(start, stop)
     item, annotator = answers.item[judgments_slice], answers.annotator[judgments_slice].tolist()
-    return to_cell_rows(
+    return columns_to_cell_rows(
         answers.seq[answers.hit[judgments_slice]],
         [answers.annotators[k] for k in annotator],
         [answers.names[k] for k in annotator],

@@ -136,7 +136,7 @@ def scores_of_pairwise_fit(
 # How often: `python -m benchmarks.coverage_of_models`.
 DRAWN_TOGETHER_NOTE = Note(
     "scores_drawn_together",
-    "While there are few comparisons, scores are too close together, and the intervals do not allow for that: in "
+    "With few comparisons, scores are too close together, and the intervals do not account for that: in "
     "simulations, 73 to 94 of 100 contained the score that very many comparisons would give.",
 )
 
@@ -169,7 +169,7 @@ THURSTONE = ScoreMethod(
 
 ELO = ScoreMethod(
     "Elo",
-    "Judgments of pairs are used one after another, and the latest count most. Ratings never settle.",
+    "Judgments of pairs are used one after another, and the latest count most. Ratings never converge.",
     "rating points, start 1500",
     elo_scores,
     reads="order",

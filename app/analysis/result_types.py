@@ -263,7 +263,7 @@ def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:
     return [to_cells(column) for column in columns]
 
 
-def to_cell_rows(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
+def columns_to_cell_rows(*columns: Iterable[Any]) -> list[tuple[Cell, ...]]:
     """Return rows from columns of equal length."""
     return list(zip(*to_cell_columns(*columns), strict=True))
 

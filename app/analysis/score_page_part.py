@@ -202,7 +202,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
     square_counts = count_dots_in_squares(
         one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
     )
-    readout = f"{pluralize(len(scored_items), 'item')}, counted in small squares. Darker squares have more items."
+    readout = f"{pluralize(len(scored_items), 'item')}. Darker squares contain more items."
     return Scatter(title, one.axis, other.axis, squares=square_counts, has_diagonal=level, readout=readout)
 
 

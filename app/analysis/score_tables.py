@@ -4,7 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from app.analysis.result_types import Answers, AnyArray, Cell, Column, Comparison, ResultTable, Scores, to_cell_rows
+from app.analysis.result_types import (
+    Answers,
+    AnyArray,
+    Cell,
+    Column,
+    Comparison,
+    ResultTable,
+    Scores,
+    columns_to_cell_rows,
+)
 from app.inference.ground.notes import Note
 
 SCORE_ITEM_COLUMNS = (
@@ -20,7 +29,7 @@ def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
     columns = (*SCORE_ITEM_COLUMNS, *(Column(*name) for name in names))
     return ResultTable(
         columns,
-        to_cell_rows(
+        columns_to_cell_rows(
             *id_text_and_count_columns(answers), *scores_and_interval_ends(scores), standard_errors_or_missing(scores)
         ),
         scores.notes,
@@ -36,7 +45,7 @@ def build_comparison_table(answers: Answers, comparison: Comparison, title: str,
     )
     values = (*scores_and_interval_ends(comparison.one), *scores_and_interval_ends(comparison.other))
     notes = tuple(dict.fromkeys((*comparison.notes, *comparison.one.notes, *comparison.other.notes)))
-    return ResultTable(columns, to_cell_rows(*id_text_and_count_columns(answers), *values), notes)
+    return ResultTable(columns, columns_to_cell_rows(*id_text_and_count_columns(answers), *values), notes)
 
 
 def build_all_scores_table(
@@ -65,7 +74,7 @@ def all_scores_rows(
     items = (values[start:stop] for values in id_text_and_count_columns(answers))
     missing = (np.full(answers.n_items, np.nan),) * 3
     scores = (scores_and_interval_ends(scores) if scores else missing for scores in scores_by_method.values())
-    return to_cell_rows(*items, *(values[start:stop] for three in scores for values in three))
+    return columns_to_cell_rows(*items, *(values[start:stop] for three in scores for values in three))
 
 
 def id_text_and_count_columns(answers: Answers) -> tuple[Sequence[str] | AnyArray, ...]:

@@ -80,7 +80,7 @@ def median_notes(answers: Answers) -> tuple[Note, ...]:
     """Return notes on how a median represents the answers."""
     if has_class_labels(answers):
         first, *_, last = answers.classes
-        sentence = f"Medians are labels, shown by their place, “{first}” at 0 points and “{last}” at {MAX_POINTS:g}."
+        sentence = f"Medians are labels, shown as points, “{first}” at 0 points and “{last}” at {MAX_POINTS:g}."
         return (Note("labels_in_points", sentence),)
     rounded = (np.rint(answers.score) != answers.score).any()
     return (Note("rounded_to_points", "Scores were rounded to whole points."),) if rounded else ()
@@ -243,7 +243,7 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
     if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
         raise Inestimable(
             f"{answers.n_hits:,} HITs are too many to replay with {law.name}, which learns about annotators from each "
-            "one. A campaign with this update law has its scores without a replay.",
+            "one. A campaign that uses this update law gets these scores without a replay.",
             code="too_many_hits",
         )
     beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)
@@ -277,7 +277,7 @@ def answered_hits(answers: Answers, values: Array) -> list[AnsweredHit]:
 def unscored_items_notes(has_judgments: Mask) -> tuple[Note, ...]:
     """Return a note on items without a judgment, if there are any."""
     unscored_count = int(np.count_nonzero(~has_judgments))
-    sentence = f"{unscored_count:,} of {len(has_judgments):,} items have no judgment, and so no score."
+    sentence = f"{unscored_count:,} of {len(has_judgments):,} items have no judgments and no score."
     return (Note("items_unscored", sentence),) if unscored_count else ()
 
 

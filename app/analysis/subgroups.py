@@ -40,7 +40,7 @@ def answers_of_group(answers: Answers, group_text: str) -> Answers:
         [answer is not None and (answer == match["answer"]) != bool(match["other"]) for answer in question_answers]
     )
     if not is_member.any():
-        raise group_not_found(group_text, "it has no annotator whose answers count")
+        raise group_not_found(group_text, "no annotator in it has answers that count")
     return answers_of_annotators(answers, is_member)
 
 

@@ -2,7 +2,7 @@
 
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
-from app.analysis.result_types import Answers, Column, Options, ResultTable, to_cell_rows
+from app.analysis.result_types import Answers, Column, Options, ResultTable, columns_to_cell_rows
 from app.analysis.scores import require_answers
 from app.inference.ground.notes import notes_with_names
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -32,7 +32,7 @@ def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
         *(answers.ids, ranking.cluster, ranking.rank, ranking.rank_low, ranking.rank_high),
         *(ranking.score, ranking.low, ranking.high, answers.judgment_counts),
     )
-    rows = to_cell_rows(*([column[k] for k in order] for column in columns))
+    rows = columns_to_cell_rows(*([column[k] for k in order] for column in columns))
     count = int(ranking.cluster.max())
     verdict = (
         f"{count} clusters: systems in the same cluster cannot be distinguished." if count > 1 else ONE_CLUSTER_TEXT

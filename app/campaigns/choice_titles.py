@@ -24,8 +24,8 @@ DIFFERENCE_TITLES = {
 REMARK_TARGET_TITLES = {
     "none": "None",
     "HIT": "On the HIT",
-    "items": "On its items",
-    "both": "On the HIT and its items",
+    "items": "On each item",
+    "both": "On the HIT and each item",
 }
 QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",
@@ -36,7 +36,7 @@ CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
 CHOICE_TITLES_BY_SETTING = {
     "open_platforms": {
-        "": "Automatic: open if the open link is open and has no passphrase",
+        "": "Automatic: on if the open link is on and has no passphrase",
         "yes": "Open",
         "no": "Closed",
     },
@@ -67,5 +67,5 @@ def choice_titles(setting_name: str) -> dict[str, str]:
         return CHOICE_TITLES_BY_SETTING[setting_name]
     if setting_name == "language":
         return {BROWSER_LANGUAGE: "Each annotator’s browser language", **LANGUAGES}
-    default_choice = {"": "Default for the way of asking"} if setting_name == "update_law" else {}
+    default_choice = {"": "Default for the design"} if setting_name == "update_law" else {}
     return default_choice | {value: part.title for value, part in REGISTRY_BY_SETTING.get(setting_name, {}).items()}

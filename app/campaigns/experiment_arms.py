@@ -8,7 +8,7 @@ from sqlalchemy import exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access, visible_campaigns_condition
-from app.annotation.platforms.registry import link_base_and_key
+from app.annotation.platforms.registry import choose_link_base_and_key
 from app.campaigns.lifecycle import lock_campaign_creation
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
@@ -94,4 +94,4 @@ async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, acces
 
 def annotator_link_base(server_url: str, campaign: Campaign, arm: CampaignArm | None) -> tuple[str, str]:
     """Return the base of a campaign's links for annotators; for an arm, the base of the links of its experiment."""
-    return link_base_and_key(server_url, campaign.link_key, arm.link_key if arm else None)
+    return choose_link_base_and_key(server_url, campaign.link_key, arm.link_key if arm else None)

@@ -24,7 +24,7 @@ from app.selection.registry import SELECTION_RULES
 
 MULTILINE_SETTINGS = ("question",)
 MAX_SINGLE_LINE_CHARACTERS = 500  # texts that may be longer get a field of several lines
-CRITERION_SWITCH_TITLES = {"": "As the campaign", "yes": "Yes", "no": "No"}
+CRITERION_SWITCH_TITLES = {"": "Same as the campaign", "yes": "Yes", "no": "No"}
 POINT_SCALE_SETTINGS = (
     "low_label",
     "middle_label",

@@ -60,7 +60,7 @@ class RuleOffer:
 
 def rule_offer_text(rule_name: str) -> str:
     """Return why a selection rule is offered to a campaign with the goal that it is for."""
-    return f"The selection rule “{rule_name}” suits this goal: in simulations it {FEWER_JUDGMENTS_HINT}."
+    return f"The selection rule “{rule_name}” suits this goal. In simulations it {FEWER_JUDGMENTS_HINT}."
 
 
 def find_better_rule_for_goal(campaign: Campaign) -> str | None:
@@ -86,7 +86,7 @@ def advice_to_use_better_rule(campaign: Campaign) -> str:
     rule = find_better_rule_for_goal(campaign)
     if rule is None:
         return ""
-    fixed_sentence = " The launch fixed the rule; copy the campaign to use another one."
+    fixed_sentence = " The rule can’t be changed after launch; copy the campaign to use another one."
     return (
         f"This campaign uses the rule “{campaign.rule_name}”. "
         f"{rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"

@@ -288,10 +288,10 @@ def refuse_changes_fixed_by_launch(
         str(fields[name].title) for name, left in launch_rule_by_changed_setting.items() if left is None
     ]:
         rule = (
-            f"{listed_names(fixed_titles)} would change what its answers mean, and stays as it is. Nothing was "
-            "changed. "
+            f"{listed_names(fixed_titles)} cannot change now, because existing answers would change their meaning. "
+            "Nothing was changed. "
         )
-        require_draft(campaign, f"{rule}Copy the campaign to ask in another way")
+        require_draft(campaign, f"{rule}Copy the campaign to change the question")
     for name, left in launch_rule_by_changed_setting.items():
         if left == "only more" and getattr(new_settings, name) < getattr(old_settings, name):
             raise Conflict(
@@ -337,7 +337,7 @@ async def refuse_law_misreading_item_priors(
     if old_parameters != new_parameters and await connection.scalar(select(has_own_priors)):
         raise Conflict(
             f"The items were imported with {' and '.join(old_parameters)}, which the update law {settings.update_law} "
-            "cannot use. Nothing was changed. Import the items again without these columns, or keep the law.",
+            "cannot use. Nothing was changed. Import the items again without these columns, or keep the update law.",
             code="prior_of_another_law",
             setting="update_law",
         )
@@ -412,8 +412,8 @@ async def change_campaign_status(connection: AsyncConnection, slug: str, action:
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
     if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
         raise Conflict(
-            f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more per item, or add "
-            "items, then reopen it.",
+            f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "
+            "or add items, then reopen it.",
             code="nothing_wanted",
         )
     await log_change(connection, f"campaign.{action}", row, after={"status": row.status})

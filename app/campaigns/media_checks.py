@@ -57,7 +57,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) 
     for name, column in (("source", content.source), ("reference", content.reference)):
         if column and name not in filled_columns:
             raise Conflict(
-                f"No item has anything in the column “{shorten_echo(column)}”, which should be the {name}. Change "
+                f"The column “{shorten_echo(column)}”, which should hold the {name}, is empty for every item. Change "
                 "the settings, or import the items again.",
                 code="column_unknown",
                 column=shorten_echo(column),
@@ -114,8 +114,7 @@ def check_outputs_and_select_those_with_files(
             system_phrase = f"of “{shorten_echo(row.of_system)}” " if row.of_system else ""
             raise Conflict(
                 f"The output {system_phrase}for the segment “{shorten_echo(row.of_segment)}”: {problem.message} "
-                "Change the settings, "
-                "or import the outputs again.",
+                "Change the settings, or import the outputs again.",
                 code=problem.code,
                 segment=shorten_echo(row.of_segment),
             )

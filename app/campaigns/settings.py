@@ -82,16 +82,16 @@ class CampaignSettings(
     middle_label: ScaleLabel | None = Field(
         default=None,
         title="Label at 50",
-        description="Leave empty unless the middle has a meaning of its own.",
+        description="Leave empty unless the middle has its own meaning.",
     )
     high_label: ScaleLabel = Field(default="high", title="Label at 100", description="Right end of the scale.")
     design: DesignName = Field(
-        default=DEFAULT_DESIGN, title="Way of asking",
+        default=DEFAULT_DESIGN, title="Design",
         description="What annotators do with the items of a HIT.",
     )  # fmt: skip
     design_settings: dict[str, Any] = Field(
-        default_factory=dict, title="Settings of the way of asking",
-        description="Settings of this way of asking, by name.",
+        default_factory=dict, title="Design settings",
+        description="Settings of this design, by name.",
     )  # fmt: skip
     criteria: Annotated[list[CriterionSettings], Field(max_length=MAX_CRITERIA)] = Field(
         default_factory=list, title="Criteria",
@@ -135,7 +135,7 @@ class CampaignSettings(
     )  # fmt: skip
     update_law: UpdateLaw = Field(
         default=None, title="Update law",
-        description="How an answer changes the scores. Empty: the usual law for the way of asking.",
+        description="How an answer changes the scores. Empty: the default for the design.",
     )  # fmt: skip
     prior: Annotated[list[FinitePriorNumber], Field(min_length=1, max_length=30)] | None = Field(
         default=None, title="Prior",
@@ -185,12 +185,12 @@ class CampaignSettings(
     seed: int = Field(default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws.")
 
     judgments_per_item: int = Field(
-        default=10, ge=1, le=10_000, title="Judgments wanted per item", json_schema_extra=CAN_GROW,
+        default=10, ge=1, le=10_000, title="Judgments per item", json_schema_extra=CAN_GROW,
         description="The campaign ends when every item has this many. EASL paper: up to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="HITs per annotator", json_schema_extra=EDITABLE,
-        description="The most HITs one person may answer. Empty: no limit.",
+        description="Maximum number of HITs per person. Empty: no limit.",
     )  # fmt: skip
     repeat_items: bool = Field(
         default=True, title="Show items again",
@@ -316,7 +316,7 @@ class CampaignSettings(
         if (design := validated_design(info.data)) and not design.compares_pairs:
             raise ValueError("answers imply others only if any two items may be compared")
         if info.data.get("criteria"):
-            raise ValueError("an answer by one criterion implies nothing about another; use a single question")
+            raise ValueError("an answer on one criterion implies nothing about another; use a single question")
         if info.data.get("selection") == "iterations":
             raise ValueError("iterations choose pairs before annotators are assigned; use streaming")
         if info.data.get("repeat_items") is False:

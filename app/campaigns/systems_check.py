@@ -21,8 +21,8 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
     """
     if Content.from_campaign(campaign).context_columns:
         raise Conflict(
-            "The texts above the outputs of systems come with them, as the source and the reference of their "
-            "segment. Name no columns for source and reference in the settings, then launch.",
+            "For outputs of systems, the texts above them are the source and the reference of their "
+            "segment. Clear the source and reference columns in the settings, then launch.",
             code="content_of_systems",
         )
     if system_count == 1:
@@ -33,7 +33,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
         )
     if campaign.selection == "iterations":
         raise Conflict(
-            "Systems are asked about one HIT at a time, because each segment is chosen for one annotator. Set the "
+            "HITs with systems are chosen one at a time, because each segment is chosen for one annotator. Set the "
             "selection to streaming, then launch.",
             code="iterations_of_systems",
         )

@@ -73,7 +73,9 @@ def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocum
         mark = error.problem_mark or error.context_mark
         refuse_yaml(mark.line + 1 if mark else 1, yaml_error_message(error, content))
     except yaml.reader.ReaderError as error:
-        refuse_yaml(content[: error.position].count(b"\n") + 1, "there is a character that no text file has.")
+        refuse_yaml(
+            content[: error.position].count(b"\n") + 1, "it contains a character that is not allowed in text files."
+        )
 
 
 def decode_yaml_text(content: bytes) -> str:
@@ -102,7 +104,8 @@ def yaml_error_message(error: yaml.MarkedYAMLError, content: bytes) -> str:
         if b"\t" in line[: len(line) - len(line.lstrip())]:
             return "it begins with a tab. YAML is indented with spaces."
     return (
-        f"this is not YAML ({error.problem or 'unreadable'}). Does a text with “: ” or “#” in it lack quotation marks?"
+        f"this is not YAML ({error.problem or 'unreadable'}). Does a text that contains “: ” or “#” need "
+        "quotation marks?"
     )
 
 
@@ -124,9 +127,9 @@ class YamlReader:
     def read_document(self) -> YamlDocument:
         next(self.events)  # stream start
         if isinstance(next(self.events), yaml.StreamEndEvent):
-            raise Invalid(f"This file has nothing but comments. {NOTHING_CREATED_SENTENCE}", code="file_empty")
+            raise Invalid(f"This file contains only comments. {NOTHING_CREATED_SENTENCE}", code="file_empty")
         if not isinstance(event := next(self.events), yaml.MappingStartEvent):
-            refuse_yaml(line_of_event(event), "here should be names of settings, each with a colon and a value.")
+            refuse_yaml(line_of_event(event), "expected names of settings, each followed by a colon and a value.")
         self.parsed.values = self.read_value(event, ())
         next(self.events)  # document end
         if not isinstance(event := next(self.events), yaml.StreamEndEvent):
@@ -154,7 +157,7 @@ class YamlReader:
                 f"the tag “{shorten_echo(tag)}” is not allowed. If a text begins with !, put it into quotation marks.",
             )
         if len(path) > MAX_YAML_NESTING_LEVELS:
-            refuse_yaml(line, f"more than {MAX_YAML_NESTING_LEVELS} lists and names are nested.")
+            refuse_yaml(line, f"more than {MAX_YAML_NESTING_LEVELS} levels of nested lists and names.")
 
     def read_mapping(self, path: YamlPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -167,7 +170,7 @@ class YamlReader:
             first_line = self.parsed.lines.setdefault(value_path, line)
             value = self.read_value(next(self.events), value_path)
             if event.value in values:
-                message = f"This name is here twice, first on line {first_line}."
+                message = f"This name appears twice, first on line {first_line}."
                 self.parsed.mistakes.append(Mistake(line, format_yaml_path(value_path), message))
             elif value is not MISSING_VALUE:
                 values[event.value] = value

@@ -24,7 +24,7 @@ reason_option = click.option("--reason", required=True, help=("Reason; kept with
 
 @click.group()
 def annotators() -> None:
-    """Annotators of a campaign: list them; hold, exclude and restore them or single answers."""
+    """Annotators of a campaign: list them; hold, exclude and restore them or individual answers."""
 
 
 @annotators.command("list")
@@ -115,7 +115,7 @@ def add_annotator_action(action: str, help_text: str) -> None:
     @click.argument("annotator")
     @reason_option
     def command(slug: str, annotator: str, reason: str) -> None:
-        run_decision(
+        decide_and_revise_posteriors(
             lambda engine: actions.decide_on_annotator(
                 engine, slug, annotator, action, reason=reason, now=current_utc_time()
             )
@@ -124,9 +124,9 @@ def add_annotator_action(action: str, help_text: str) -> None:
 
 
 add_annotator_action("hold", "Give ANNOTATOR, such as A7, no further HITs. Their answers still count.")
-add_annotator_action("release", "Let ANNOTATOR, who is held, continue.")
+add_annotator_action("release", "Let ANNOTATOR continue after a hold.")
 add_annotator_action("exclude", "Give ANNOTATOR no further HITs, and do not count their answers.")
-add_annotator_action("restore", "Let ANNOTATOR, who is excluded, continue, and count their answers again.")
+add_annotator_action("restore", "Let ANNOTATOR continue after an exclusion, and count their answers again.")
 
 
 def add_answer_action(action: str, help_text: str) -> None:
@@ -135,7 +135,7 @@ def add_answer_action(action: str, help_text: str) -> None:
     @click.argument("answer", type=click.IntRange(1, 2**63 - 1))
     @reason_option
     def command(slug: str, answer: int, reason: str) -> None:
-        run_decision(
+        decide_and_revise_posteriors(
             lambda engine: actions.decide_on_answer(engine, slug, answer, action, reason=reason, now=current_utc_time())
         )
         click.echo(f"Answer {answer} of {slug}: {action} done.")
@@ -145,7 +145,7 @@ add_answer_action("exclude", "Exclude one answer. ANSWER is its `seq` in the exp
 add_answer_action("restore", "Count one answer again.")
 
 
-def run_decision(decide: Callable[[AsyncEngine], Awaitable[int]]) -> None:
+def decide_and_revise_posteriors(decide: Callable[[AsyncEngine], Awaitable[int]]) -> None:
     """Apply a decision, and revise the posteriors of its campaign."""
 
     async def work(engine: AsyncEngine) -> None:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.registry import link_base_and_key, links_by_platform, public_link
+from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import experiment_arms, hints, lifecycle, summaries
 from app.campaigns.launch import describe_own_priors
@@ -191,7 +191,9 @@ def show(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.load_campaign_with_progress, slug=slug))
-    addresses = links_by_platform(*link_base_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key))
+    addresses = links_by_platform(
+        *choose_link_base_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key)
+    )
     settings = lifecycle.settings_of_campaign(row).model_dump()
     if as_json:
         print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
@@ -330,7 +332,7 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
     try:
         result = run_with_engine(work)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{STOPPED_TEXT} Import the same file again, and it goes on from there.") from None
+        raise KeyboardInterrupt(f"{STOPPED_TEXT} Import the same file again to continue.") from None
     for sentence in responses_import.response_receipt_sentences(result):
         click.echo(sentence)
 
@@ -359,7 +361,7 @@ def launch(slug: str, *, yes: bool) -> None:
         click.echo(priors)
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):
-            click.echo(f"{goal} How many it will take: easel plan {slug}")
+            click.echo(f"{goal} To estimate the judgments needed: easel plan {slug}")
         if advice := hints.advice_to_use_better_rule(draft):
             click.echo(advice)
         click.confirm(
@@ -376,7 +378,7 @@ def launch(slug: str, *, yes: bool) -> None:
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(
-            f"{row.checks_percent:g} of 100 HITs should show a check, but the campaign has no checks. Import items "
+            f"{row.checks_percent:g} % of HITs should show a check, but the campaign has no checks. Import items "
             "that include checks."
         )
 

@@ -29,7 +29,7 @@ from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
 CONTEXT_HELP = (
-    "In the second part: share by which an answer is less noisy if the HIT shows another item of the same value."
+    "In the second part: share of an answer's noise that disappears if the HIT shows another item of the same value."
 )
 COMPARISONS_HELP = "Table of comparisons: first, second, winner, judge, segment."
 OUTPUTS_HELP = "Table of outputs: system, segment, score."
@@ -154,7 +154,7 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 @click.argument("name")
 @make_out_option(help_text="Folder for figures, tables and report; earlier files of this experiment are replaced.")
 def compare(name: str, out: Path) -> None:
-    """Compare the arms of the experiment NAME, which people answered, with the truth and with each other."""
+    """Compare the arms of NAME, an experiment with people, with the truth and with each other."""
     prepare_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
@@ -249,7 +249,7 @@ def run_random_judges(  # noqa: PLR0917
 @experiment.command("word-senses")
 @make_out_option()
 def run_word_senses(out: Path) -> None:
-    """Label the senses of four words by Dawid-Skene and by votes (Passonneau & Carpenter 2014)."""
+    """Label the senses of four words with Dawid-Skene and by voting (Passonneau & Carpenter 2014)."""
     prepare_out_folder(out)
     click.echo(passonneau_2014.run_word_sense_experiment(out, "easel experiment word-senses"))
 
@@ -257,7 +257,7 @@ def run_word_senses(out: Path) -> None:
 @experiment.command("transitivity")
 @add_run_options
 def run_transitivity(out: Path, runs: int, seed: int) -> None:
-    """Measure how consistent annotators are, and what implied pairs save (Amidei 2020, Table 2 and section 4)."""
+    """Measure annotators' consistency, and questions saved by implied pairs (Amidei 2020, Table 2 and section 4)."""
     prepare_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
     click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))

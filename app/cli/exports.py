@@ -115,7 +115,7 @@ def export(
     spreadsheet: bool,
 ) -> None:
     """Write an export of a campaign: items with posteriors, responses in long form, items shown but not answered,
-    assignments, settings, the file of the EASL program, scores by every method, or labels of items or judgments with
+    assignments, settings, a file for the EASL program, scores by every method, or labels of items or judgments with
     their confidence.
     """
     if format_ and (format_ == "json") != (what == "settings"):

@@ -40,7 +40,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
     elif names_and_roles:
         print_text_table(["Name", "Role"], names_and_roles, right_columns=())
     else:
-        click.echo("Nobody yet.")
+        click.echo("No one yet.")
 
 
 @people.command()
@@ -49,7 +49,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
     "--role", type=click.Choice(ROLES), help="Role of the invited person. Default: member, or viewer in a campaign."
 )
 @click.option("--for", "words", default="", help="A note for the list of invitations, such as a name.")
-@click.option("--url", help="Address of the server, if it is not the usual one.")
+@click.option("--url", help="Address of the server, if it is not the default.")
 def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -> None:
     """Print an invitation link to the server or, with a SLUG, to that campaign. It works once."""
 
@@ -98,7 +98,7 @@ def unshare(slug: str, name: str) -> None:
         await members.remove_member(connection, campaign, await find_user_id(connection, name))
 
     run_in_transaction(work)
-    click.echo(f"{name} no longer has a role of their own in {slug}.")
+    click.echo(f"{name} no longer has a separate role in {slug}.")
 
 
 @people.command("role")

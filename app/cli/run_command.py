@@ -22,7 +22,7 @@ from app.errors import Conflict
 from app.settings import read_settings
 
 T = TypeVar("T")
-DATABASE_AWAY_TEXT = "The database did not answer. Everything stored before then is kept. Try again in a moment."
+DATABASE_AWAY_TEXT = "The database did not respond. Everything already stored is kept. Try again in a moment."
 TransactionWork = Callable[[AsyncConnection], Awaitable[T]]
 
 

@@ -38,11 +38,11 @@ def migrate() -> None:
     """Upgrade the database to the newest schema."""
     with database_url_for_server(read_settings()) as url:
         upgrade_schema(url)
-    click.echo("The database has the newest schema.")
+    click.echo("The database schema is up to date.")
 
 
 @click.command()
-@click.option("--url", help="Address of the server, if it is not the usual one.")
+@click.option("--url", help="Address of the server, if it is not the default.")
 def login(url: str | None) -> None:
     """Print a new login link for researchers. It works once."""
     is_served = may_server_be_running(read_settings())

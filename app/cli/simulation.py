@@ -28,7 +28,7 @@ TRUTH_HELP = (
 
 LIKE_HELP = "Answer like these real annotators, with their noise, biases and rounding. --noise is then ignored."
 
-CARELESS_HOW_HELP = "How careless annotators answer: at random, all items at the same place, or all in the middle."
+CARELESS_HOW_HELP = "How careless annotators answer: at random, all items at the same point, or all in the middle."
 
 REFERENCE_CROWD_HELP = (
     f"Annotators to assume until the campaign has enough answers: {', '.join(POPULATIONS)}, or the slug of an earlier "

@@ -76,6 +76,6 @@ async def load_campaign_pace(
             connection, criterion, in_time=time.monotonic() < deadline
         )
         if interval is None:
-            return CampaignPace(answers.last_at, rate, "being read")
+            return CampaignPace(answers.last_at, rate, "loading")
         widest = max(widest, interval)
     return CampaignPace(answers.last_at, rate, design.unit.format_spread(widest))

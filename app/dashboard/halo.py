@@ -82,7 +82,7 @@ def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
     if not halo_pairs:
         return HaloTexts(correlation_text)
     warning = (
-        f"Halo: {'; '.join(halo_pairs)} are hardly judged separately. Annotators who score an item higher by one "
-        "criterion also score it higher by the other."
+        f"Halo: {'; '.join(halo_pairs)} are hardly judged separately. Annotators who score an item higher on one "
+        "criterion also score it higher on the other."
     )
     return HaloTexts(correlation_text, warning)

@@ -244,7 +244,7 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments are repeats by the same person. More annotators would bring the goal closer."
+    return "Most judgments are repeats by the same person. More annotators would help reach the goal."
 
 
 def released_items_text(count: int) -> str:
@@ -266,7 +266,7 @@ def typical_interval_text(snapshot: CampaignSnapshot) -> str:
     design = snapshot.criterion.design
     if design.is_ordered:
         return design.unit.format_spread(typical_interval(snapshot.precision.intervals))
-    return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else "unknown yet"
+    return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else "not known yet"
 
 
 def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
@@ -308,17 +308,17 @@ def pace_texts(snapshot: CampaignSnapshot) -> dict[str, str]:
     if snapshot.counts.first_at is None:
         time_left, note = "no answer yet", "Bars appear with the first answer."
         if snapshot.hit_count:
-            time_left, note = "no answer here yet", f"Imported answers have no pace. {note}"
+            time_left, note = "no answer on Easel yet", f"Imported answers have no pace. {note}"
         running = snapshot.campaign.status == "running"
         return {"rate": "no pace yet", "left": time_left if running else snapshot.campaign.status, "pace_note": note}
     if snapshot.campaign.status != "running":
         return {"rate": "", "left": snapshot.campaign.status, "pace_note": ""}
     recent = snapshot.recent_rate
-    rate = f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: too early to say"
+    rate = f"{recent[1]:,.0f} HITs/h" if recent else "HITs/h: not known yet"
     return {
         "rate": (f"{rate} before that" if recent and recent[0] else "") if silence_text(snapshot) else rate,
         "left": time_left_text(snapshot),
-        "pace_note": "Last 24 h. The pale bar is still filling.",
+        "pace_note": "Last 24 h. The pale bar is not complete yet.",
     }
 
 
@@ -373,7 +373,7 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
         "points": typical_interval_curve(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
         "behind": snapshot.unread_answers,
-        "note": f"Reading the answers; {pluralize(snapshot.unread_answers, 'HIT')} to go."
+        "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'HIT')} left."
         if snapshot.unread_answers
         else UNCERTAINTY_NOTE,
     }

@@ -31,7 +31,7 @@ class Baseline(Pairwise):
 
     def unknown_always_shown_item_error(self, item_name: str) -> Refusal:
         """Return the refusal for a baseline that is no item, or is not set."""
-        problem = f"“{shorten_echo(item_name)}” is no item’s id" if item_name else "No baseline is chosen"
+        problem = f"“{shorten_echo(item_name)}” is not the id of an item" if item_name else "No baseline is chosen"
         return Conflict(
             f"{problem}. Set the baseline to the id of one of the items, then launch.", code="baseline_unknown"
         )

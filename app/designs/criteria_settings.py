@@ -43,7 +43,7 @@ class CriterionSettings(TypedDict):
         Annotated[
             dict[str, Any],
             Field(
-                title="Settings of the way of asking",
+                title="Design settings",
                 description="Only those that differ from the campaign’s, such as the labels of an ordinal scale.",
             ),
         ]
@@ -61,7 +61,7 @@ def checked_criteria_as_stored(
 
     """
     if len(criteria) == 1:
-        raise ValueError(f"one criterion is the campaign’s question; name {MIN_CRITERIA} to {MAX_CRITERIA}, or none")
+        raise ValueError(f"give {MIN_CRITERIA} to {MAX_CRITERIA} criteria, or none to ask only the campaign’s question")
     names = [fold_lookalike_name(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -130,9 +130,10 @@ def refuse_differing_class_counts(
 def refuse_unsuitable_grid(design: Design, item_count: int, criterion_count: int) -> None:
     """Raise ValueError if the criteria of a HIT of so many items cannot be shown side by side."""
     if not design.fits_in_grid:
-        raise ValueError(f"“{design.title}” has no grid; ask in turn")
+        raise ValueError(f"“{design.title}” has no grid; ask one criterion after another")
     controls = item_count * criterion_count
     if controls > MAX_GRID_CONTROLS:
         raise ValueError(
-            f"a grid has room for {MAX_GRID_CONTROLS} controls, not {controls}; show fewer items, or ask in turn"
+            f"a grid has room for {MAX_GRID_CONTROLS} controls, not {controls}; show fewer items, or ask one "
+            "criterion after another"
         )

@@ -49,7 +49,7 @@ class ValueFormat:
         """Return the names of the criteria; empty where there are none."""
         return []
 
-    def criterion_format(self, criterion: str) -> "ValueFormat | None":
+    def find_format_of_criterion(self, criterion: str) -> "ValueFormat | None":
         """Return the format of values by a criterion, by the empty name where there are no criteria; None for another
         name.
         """
@@ -89,7 +89,7 @@ class CriterionValueFormat(ValueFormat):
         """Return the names of the campaign's criteria."""
         return [*self.parts]
 
-    def criterion_format(self, criterion: str) -> ValueFormat | None:
+    def find_format_of_criterion(self, criterion: str) -> ValueFormat | None:
         """Return the format by a criterion; without criteria and without a name, the campaign's own."""
         return self.parts.get(criterion) if self.parts or criterion else self
 

@@ -37,7 +37,7 @@ def form_fields_named_by_position(fields: Mapping[str, str], items: Sequence[int
     return {rename_field(name, names): translate_choice(name, value, names) for name, value in fields.items()}
 
 
-def draft_entries_named_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
+def rename_draft_entries_to_positions(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
     """Return the entries of a draft by position, also of one that an earlier page saved by number."""
     names = position_names_by_number(items)
     values = {name: str(entry.get("value", "")) for name, entry in entries.items()}

@@ -44,7 +44,7 @@ class Magnitude(Design):
     unit: ClassVar[Unit] = RATIO_UNIT
 
     reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_text)] = Field(
-        default="An item of middling quality",
+        default="An item of average quality",
         title="Reference",
         description="Text that items are compared with. Choose one of average quality.",
     )

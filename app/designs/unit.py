@@ -16,7 +16,7 @@ from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.text.numbers import format_with_places
 
-UNKNOWN_SPREAD = "unknown yet"
+UNKNOWN_SPREAD = "not known yet"
 RATIO_TICKS = (0.1, 0.5, 1.0, 2.0, 10.0)  # that an axis names, and its ends
 
 
@@ -164,7 +164,7 @@ POINTS_UNIT = Unit(
     "score, points",
     "points",
     "density per point",
-    typical_interval_text="For 95 % of items, the mean score of all possible annotators lies within this many points "
+    typical_interval_text="For 95 % of items, the mean score over all possible annotators is within this many points "
     "of the mean so far.",
 )
 RATIO_UNIT = RatioUnit(
@@ -176,7 +176,7 @@ RATIO_UNIT = RatioUnit(
     "For 95 % of items about as good as the reference, the mean of all possible annotators lies between the mean so "
     "far divided by this factor and multiplied by it. In means, a ratio r counts as r / (1 + r), so that no single "
     "large number outweighs the others.",
-    "The reference is in the middle: a ratio r is drawn at the share r / (1 + r) of the line.",
+    "The reference is in the middle; a ratio r is drawn at r / (1 + r) of the line.",
     "ratio",
     "mean ratio",
 )

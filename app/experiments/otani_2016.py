@@ -231,7 +231,7 @@ def run_judge_experiments(
 ) -> Path:
     """Run the experiments, write figures, tables and the report, and return the file of the report."""
     experiment = RandomJudgesExperiment(source, seed)
-    results = run_experiment(experiment, "Judges who answer at random")
+    results = run_experiment(experiment, "Annotators who answer at random")
     write_figure_table(
         folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", RANDOM_JUDGE_PERCENTS
     )
@@ -269,7 +269,7 @@ def draw_robustness_and_build_rows(results: RunResults, folder: Path) -> list[di
             folder / f"random-judges-{name}.svg",
             RANDOM_JUDGE_PERCENTS,
             values_by_title,
-            x_title="% of judges at random",
+            x_title="annotators who answer at random, %",
             y_title=words,
         )
         rows = [
@@ -287,7 +287,7 @@ def run_and_draw_baseline_comparison(
     results, places = run_experiment(experiment, "Baselines"), [baseline + 1 for baseline in experiment.tried_baselines]
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "baseline", places)
     values_by_title = {words: figure_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()}
-    x_title, y_title = "place of the baseline, the best first", "Pearson, nDCG"
+    x_title, y_title = "rank of the baseline (1 is best)", "Pearson, nDCG"
     plot_curves(folder / f"{experiment.name}.svg", places, values_by_title, x_title=x_title, y_title=y_title)
     counts = [figure_by_arm(results, name)[GRADED_METHOD].sum(axis=0).astype(int) for name in ("won", "tied", "lost")]
     rows = []
@@ -310,7 +310,7 @@ def run_alike_outputs_and_build_rows(
     experiment = RandomJudgesExperiment(
         replace(judging, segment_sd=ALIKE_SEGMENT_SD), seed, shares=EXTREME_PERCENTS, name="alike-outputs"
     )
-    results = run_experiment(experiment, "Outputs that are alike")
+    results = run_experiment(experiment, "Similar outputs")
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
     values = figure_by_arm(results, "pearson")
     rows = [

@@ -21,7 +21,7 @@ async def redirect_to_arm(
     """Redirect to the campaign of one arm with the platform's parameters. A visitor without an id gets a random arm."""
     platform = PLATFORMS[platform_name]
     if platform.has_personal_links:
-        message = "Personal links belong to a campaign, not to an experiment. Use the link of a campaign."
+        message = "Personal links belong to a campaign, not to an experiment. Use a campaign’s link instead."
         raise NotFound(message, code="campaign_not_found")
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     worker_id = arrival.worker_id if arrival else secrets.token_hex(16)

@@ -68,8 +68,9 @@ class PosteriorSchema(BaseModel):
         description="Standard error of that mean, from how far annotators differ; null while no two differ on any item."
     )
     calibrated_low_95: float | None = Field(
-        description="Lower end of the calibrated interval, which holds the mean score that all annotators would give, "
-        "95 times in 100, whatever `level` is."
+        description="Lower end of the calibrated interval, which contains the mean score that all annotators "
+        "would give "
+        "in 95 of 100 cases, whatever `level` is."
     )
     calibrated_high_95: float | None
     label: str | None = Field(

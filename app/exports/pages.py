@@ -53,7 +53,7 @@ def list_downloads(
         yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
     value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
     contents = (
-        f"One row for each item of each answer: annotator, {value_text}, HIT, position, times, "
+        f"One row per item and answer: annotator, {value_text}, HIT, position, times, "
         f"kind of input.{each_criterion_text}"
     )
     yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
@@ -76,7 +76,7 @@ def list_downloads(
         contents = "The steps of each annotator before the first HIT, such as the version of the consent, with times."
         yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if has_remarks:
-        contents = "Remarks of annotators on items and HITs: comments, and flags with the chosen reason."
+        contents = "Annotators’ remarks on items and HITs: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
         contents = method_export.contents + f" {describe_label_cut(design)}" * (

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.analysis.result_types import to_cell_rows
+from app.analysis.result_types import columns_to_cell_rows
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -148,4 +148,4 @@ def posterior_numbers_in_units(
         "calibrated_low_95": mean_unit.shares_to_shown_values(ends[0]),
         "calibrated_high_95": mean_unit.shares_to_shown_values(ends[1]),
     }
-    return [dict(zip(columns, row, strict=True)) for row in to_cell_rows(*columns.values())]
+    return [dict(zip(columns, row, strict=True)) for row in columns_to_cell_rows(*columns.values())]

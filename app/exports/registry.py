@@ -129,7 +129,7 @@ def require_beta_posteriors(campaign: Campaign) -> None:
     require_posteriors(campaign)
     if not has_beta_posteriors(campaign.criteria[0]):
         raise Conflict(
-            f"The update law {campaign.update_law} has no alpha and beta that the EASL program could read.",
+            f"The update law {campaign.update_law} has no alpha and beta for the EASL program to read.",
             code="no_beta_posterior",
         )
 

@@ -131,7 +131,7 @@ def response_export_rows_of_hit(
             row.replaces,
             *(row.drawn_because, row.leader_probability),
             *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
-            *(segment_cells(row, ids, position - 1) if row.segment else ()),
+            *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
             reasons.get(str(number)),
         )
@@ -156,7 +156,7 @@ def remark_cells(extra: Mapping[str, Any], item: str) -> RowCells:
     )
 
 
-def segment_cells(row: Row[Any], ids: Mapping[int, str], position: int) -> RowCells:
+def segment_and_output_id_cells(row: Row[Any], ids: Mapping[int, str], position: int) -> RowCells:
     """Return the segment's cells of the item at a place."""
     return row.segment, ids[(row.shown_as or row.shown)[position]]
 

@@ -7,7 +7,12 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
-from app.exports.responses import HIT_SEGMENT_COLUMNS, SEGMENT_USE_COLUMNS, SHOWN_ITEM_IDS_COLUMN, segment_cells
+from app.exports.responses import (
+    HIT_SEGMENT_COLUMNS,
+    SEGMENT_USE_COLUMNS,
+    SHOWN_ITEM_IDS_COLUMN,
+    segment_and_output_id_cells,
+)
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 UNANSWERED_EXPORT_COLUMNS = (
@@ -66,5 +71,5 @@ def unanswered_hit_rows(row: Row[Any], *, has_systems: bool) -> Iterator[RowCell
             *(row.pseudonym, row.name, row.platform, row.hit_id, row.state, row.iteration, position, item),
             *(None if row.leader is None else number == row.leader, row.issued_at, row.expires_at, row.closed_at),
             *(row.entered, row.drawn_because, row.leader_probability),
-            *(segment_cells(row, ids, position - 1) if has_systems else ()),
+            *(segment_and_output_id_cells(row, ids, position - 1) if has_systems else ()),
         )

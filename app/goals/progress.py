@@ -144,12 +144,12 @@ def stored_goal_text(campaign: Campaign) -> str:
     """Return the text that campaigns and alerts store for a goal that was reached. It identifies the goal, so it must
     not change; pages show `describe_goal`.
     """
-    tolerance_text = f" but for differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
+    tolerance_text = f", apart from differences up to {campaign.goal_within:g} points" if campaign.goal_within else ""
     each_text = " for each" if campaign.when_reached == RELEASE_ITEMS else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}"
     return {
-        "best": f"The best {campaign.best_items:,} are settled{tolerance_text}, {certainty_text}",
-        "threshold": f"It is settled who is above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
+        "best": f"The best {campaign.best_items:,} items are settled{tolerance_text}, {certainty_text}",
+        "threshold": f"It is settled which items are above {campaign.threshold:g}{tolerance_text}, {certainty_text}",
         "order": f"The order is settled{tolerance_text}, {certainty_text}",
         "intervals": f"Intervals of {campaign.goal_percent} % of items are ±{campaign.goal_width:g} points or less",
         "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",

@@ -24,7 +24,7 @@ GOAL_TITLES: dict[Goal, str] = {
     "halves": "Two halves of the answers agree",
 }
 WHEN_REACHED_TITLES: dict[WhenReached, str] = {
-    "tell": "Only tell me",
+    "tell": "Only alert me",
     "pause": "Pause the campaign",
     "finish": "Finish the campaign",
     "release": "Item by item: stop asking about each item once it is settled",
@@ -49,7 +49,7 @@ class GoalSettings(InputModel):
         description="Probability that the result is right. For narrow intervals: share of items that must have one.",
     )  # fmt: skip
     goal_within: Annotated[float, Field(ge=0, le=50, allow_inf_nan=False)] = Field(
-        default=Campaign.goal_within, title="Differences that do not matter (points)", json_schema_extra=EDITABLE,
+        default=Campaign.goal_within, title="Negligible differences (points)", json_schema_extra=EDITABLE,
         description="Items this close to each other, or to the threshold, may change places.",
     )  # fmt: skip
     goal_width: Annotated[float, Field(ge=1, le=50, allow_inf_nan=False)] = Field(
@@ -80,15 +80,15 @@ def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:
         return ""
-    problem = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} are all of them"
+    problem = f"the best {campaign.best_items:,} of {pluralize(drawn_items, 'item')} would be all of them"
     advice = "Choose another goal, or fewer best items before a launch."
-    return f"The goal of “{campaign.name}” has no meaning: {problem}. {advice}"
+    return f"The goal of “{campaign.name}” cannot be measured: {problem}. {advice}"
 
 
 def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
     if settings.goal != NO_GOAL and design.value_kind not in SCALE_ANSWER_KINDS:
-        return f"a goal is measured by answers on a scale, which “{design.title}” does not give"
+        return f"a goal needs answers on a scale, and “{design.title}” does not give any"
     if settings.goal != NO_GOAL and has_criteria:
         return "a goal is about one question, and the campaign has several criteria"
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:

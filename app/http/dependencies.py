@@ -207,7 +207,7 @@ def form_texts_by_name(form: FormData) -> dict[str, str]:
         if name in texts:
             echoed_name = shorten_echo(name)
             raise Invalid(
-                f"The form holds the field “{echoed_name}” twice. Nothing was stored.",
+                f"The form contains the field “{echoed_name}” twice. Nothing was stored.",
                 code="field_twice",
                 field=echoed_name,
             )
@@ -321,7 +321,7 @@ def field_path(location: Sequence[int | str]) -> str:
 def unreadable_body_response(request: Request, reason: str) -> Response:
     """Return the refusal of a body that is not the JSON or the UTF-8 form that it claims to be."""
     return refusal_response(
-        request, 400, "unreadable_body", f"What was sent cannot be read ({reason}). Nothing was stored."
+        request, 400, "unreadable_body", f"The request cannot be read ({reason}). Nothing was stored."
     )
 
 
@@ -374,9 +374,7 @@ INVALID_TEXT_CODES = ("22021", "22P05")
 def handle_database_error(request: Request, error: Exception) -> Response:
     """Return 503 for a lost connection, no free one, or a restart of PostgreSQL: nothing was stored; retry is safe."""
     if session.sqlstate_of(error) in INVALID_TEXT_CODES:
-        return refusal_response(
-            request, 422, "nul_byte", "There is a NUL character in what was sent. Nothing was stored."
-        )
+        return refusal_response(request, 422, "nul_byte", "The request contains a NUL character. Nothing was stored.")
     if not session.is_database_away(error):
         raise error
     log.warning("database unavailable: %s", str(error) or type(error).__name__)

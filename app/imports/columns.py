@@ -76,8 +76,8 @@ class ColumnMeaning(NamedTuple):
 
 
 HOW_TO_USE_PRIORS = (
-    "To use these priors, import the items again and choose them (a tick on the page, --priors on the command line, "
-    "priors=true in the API)."
+    "To use these priors, import the items again and turn them on (a checkbox on the page, --priors on the command "
+    "line, priors=true in the API)."
 )
 
 
@@ -132,7 +132,7 @@ def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
         return require_column(columns, name)
     except Invalid as problem:
         message = (
-            f"{problem.message} Choose the column of ids, or let the rows be numbered (on the command line "
+            f"{problem.message} Choose the column of ids, or number the rows (on the command line "
             f"--id '{ROW_NUMBERS_AS_IDS}', in the API identifier={ROW_NUMBERS_AS_IDS})."
         )
         raise Invalid(message, code=problem.code, **problem.details) from None
@@ -216,7 +216,7 @@ def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...]
     for names in {other.family.parameter_names for other in ONLINE_LAWS.values()}:
         if set(names) <= set(columns):
             raise Invalid(
-                f"This file has priors as {' and '.join(names)}, and the update law {law.name} takes "
+                f"This file has priors as {' and '.join(names)}, but the update law {law.name} takes "
                 f"{' and '.join(parameter_names)}. Import without them, or choose another law. Nothing was imported.",
                 code="prior_of_another_law",
                 columns=list(names),

@@ -49,7 +49,7 @@ ROW_PROBLEM_BY_CODE = {
     "id_twice": "with a duplicate id",
     "id_taken": "with an id that the campaign already has",
     "shown_empty": "with nothing to show",
-    "shown_too_long": "with too long a text",
+    "shown_too_long": "with a text that is too long",
     "check_unknown": "with a value other than gold or attention in the column “check”",
     "expected_missing": "with a check but no answer in the column “expected”",
     "expected_unreadable": "with an unreadable expected answer or tolerance",

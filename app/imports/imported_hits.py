@@ -154,7 +154,7 @@ def remove_id_apostrophes(result_rows: list[ResultRow], number_by_id: Mapping[st
             continue
         items = tuple(name if name in number_by_id else unprotect_cell(name) for name in row.items)
         if len(set(items)) < len(items):
-            refuse_line("item_repeated", row.line, "an item is twice in this HIT, with an apostrophe and without.")
+            refuse_line("item_repeated", row.line, "an item appears twice in this HIT, with and without an apostrophe.")
         result_rows[position] = replace(row, items=items)
 
 
@@ -232,7 +232,7 @@ def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
             refuse_line(
                 "item_missing",
                 result_row.line,
-                f"every HIT of this campaign has the item “{item_name}”, but this one lacks it.",
+                f"every HIT in this campaign has the item “{item_name}”, but this one lacks it.",
             )
 
 

@@ -68,7 +68,7 @@ class ItemTextMaker:
             self.paths_not_found = {
                 notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)
             }
-        texts = {notation: readable_cell_text(path.value_in(row)) for notation, path in self.path_by_text.items()}
+        texts = {notation: format_value_or_chat(path.value_in(row)) for notation, path in self.path_by_text.items()}
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
 
     def refuse_paths_never_found(self) -> None:
@@ -127,7 +127,7 @@ def parse_template_paths(template: str) -> list[str]:
             path_texts.append(token[1])
         elif len(token[0]) == 1:
             raise Invalid(
-                f"The template has a {token[0]} without its other half. For a brace itself, write it twice.",
+                f"The template has an unmatched {token[0]}. To show a brace, write it twice.",
                 code="template_invalid",
             )
     if not path_texts:
@@ -181,7 +181,7 @@ def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
     return tuple(steps)
 
 
-def readable_cell_text(value: Any) -> str:
+def format_value_or_chat(value: Any) -> str:
     """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(

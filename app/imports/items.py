@@ -151,7 +151,7 @@ class ItemReader:
     def reading_notes(self) -> list[str]:
         """Return sentences about how items were found in the rows."""
         naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
-        return [f"Items are named by {naming_phrase}, and annotators see {self.shown_phrase}."]
+        return [f"Item ids come from {naming_phrase}; annotators see {self.shown_phrase}."]
 
     def read_new_id(self, row: UploadedRow) -> str:
         self.row_count += 1
@@ -165,7 +165,10 @@ class ItemReader:
         if external_id in self.line_by_id:
             shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
             refuse_line(
-                "id_twice", row.line, f"the id “{shown_id}” was already on line {first_line}.", first_line=first_line
+                "id_twice",
+                row.line,
+                f"the id “{shown_id}” already appeared on line {first_line}.",
+                first_line=first_line,
             )
         if external_id in self.existing_ids:
             refuse_line("id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”.")
@@ -202,7 +205,7 @@ def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tup
         refuse_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
     if not law.family.is_valid_prior(*prior):
         prior_text = " and ".join(f"{name} {shorten_echo(cell)}" for name, cell in zip(columns, cells, strict=True))
-        refuse_line("prior_invalid", row.line, f"{prior_text} are not a prior for the update law {law.name}.")
+        refuse_line("prior_invalid", row.line, f"{prior_text} are not a valid prior for the update law {law.name}.")
     return prior
 
 

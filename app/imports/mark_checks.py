@@ -17,7 +17,7 @@ from app.imports.items import read_item_prior
 from app.quality.checks import refuse_if_checks_do_not_fit
 from app.uploads import UploadedRow
 
-CHECKS_ARE_FIXED_MESSAGE = "the launch fixes which items are checks. Nothing was changed"
+CHECKS_ARE_FIXED_MESSAGE = "checks can’t be changed after launch. Nothing was changed"
 
 DELETE_ITEM_OR_CHECK = (
     "DELETE FROM {table} WHERE campaign_id = :campaign AND external_id = :name RETURNING number, shown, fields"
@@ -94,7 +94,7 @@ async def remove_item_or_check(
     ).one_or_none()
     if row is None:
         shown_id = shorten_echo(item_id)
-        raise NotFound(f"“{campaign.name}” has no such item “{shown_id}”.", code="item_not_found", item=shown_id)
+        raise NotFound(f"“{campaign.name}” has no item “{shown_id}”.", code="item_not_found", item=shown_id)
     for statement in CLOSE_NUMBER_GAP:
         await connection.execute(text(statement.format(table=table)), parameters | {"gap": row.number})
     return row

@@ -101,7 +101,7 @@ def report_missing_and_unnamed_files(
     """
     if media_zip is None:
         missing = [name for name in referenced_names if name not in existing_names]
-        are = "is not here yet" if len(missing) == 1 else "are not here yet"
+        are = "has not been uploaded yet" if len(missing) == 1 else "have not been uploaded yet"
         problem = (
             f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
         )

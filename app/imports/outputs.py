@@ -127,9 +127,8 @@ def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
     known_columns = [*REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields]
     if unknown := [name for name in columns if name not in known_columns]:
         message = (
-            f"a table of systems has the columns {join_names(known_columns)}, and this one {join_names(unknown)} as "
-            "well. "
-            "Remove what should not count, or give each row an id to import it as an item."
+            f"a table of systems has the columns {join_names(known_columns)}, but this one has {join_names(unknown)} "
+            "as well. Remove these columns, or give each row an id to import it as an item."
         )
         refuse_line("column_unknown", line, message, columns=shorten_names(unknown))
 
@@ -257,7 +256,7 @@ async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: 
     await revisions.block_writers(connection, campaign.id)
     campaign = await lifecycle.lock_campaign(connection, slug)
     if campaign.status == "finished":
-        lifecycle.require_draft(campaign, "a system can be added only while others are judged")
+        lifecycle.require_draft(campaign, "a system can be added only while other systems are being judged")
     return campaign
 
 
@@ -276,8 +275,7 @@ def refuse_too_many_outputs(outputs: CollectedOutputs) -> None:
     if systems * segments > MAX_SYSTEMS_TIMES_SEGMENTS:
         raise TooLarge(
             f"{pluralize(systems, 'system')} times {pluralize(segments, 'segment')} are more than "
-            f"{MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. "
-            "Nothing was imported.",
+            f"{MAX_SYSTEMS_TIMES_SEGMENTS:,} outputs. Nothing was imported.",
             code="too_many_outputs",
         )
 

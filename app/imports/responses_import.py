@@ -175,14 +175,15 @@ def example_responses_csv(campaign: Campaign, item_ids: Sequence[str], segment_i
     """
     rows = [row for criterion in campaign.criteria for row in example_response_rows(criterion, item_ids)]
     file = io.StringIO()
-    segment_cells = () if segment_id is None else (segment_id,)
+    segment_and_output_id_cells = () if segment_id is None else (segment_id,)
     columns = (
         *REQUIRED_RESULT_COLUMNS,
-        *(["segment"] if segment_cells else []),
+        *(["segment"] if segment_and_output_id_cells else []),
         *(["criterion"] if campaign.has_criteria else []),
     )
     lines = [
-        (*row[: len(REQUIRED_RESULT_COLUMNS)], *segment_cells, *row[len(REQUIRED_RESULT_COLUMNS) :]) for row in rows
+        (*row[: len(REQUIRED_RESULT_COLUMNS)], *segment_and_output_id_cells, *row[len(REQUIRED_RESULT_COLUMNS) :])
+        for row in rows
     ]
     csv.writer(file, lineterminator="\n").writerows([columns, *lines] if lines else [])
     return file.getvalue()

@@ -92,7 +92,7 @@ def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (
-            f"for “{shorten_echo(row.criterion)}” this HIT has other items than for "
+            f"for “{shorten_echo(row.criterion)}” this HIT has different items than for "
             f"“{shorten_echo(first_row.criterion)}”."
         )
         refuse_line("criteria_differ", row.line, message)

@@ -1,4 +1,4 @@
-"""Files that items name: images, recordings and videos.
+"""Files that items refer to: images, recordings and videos.
 
 Researchers upload them as a zip. `media_zip.py` unpacks it piece by piece (`MediaZip`, `UnpackedPiece`),
 `match_file_names.py` matches its paths with the names in the table, and `content_types.py` detects what each file is.

@@ -232,14 +232,16 @@ def refuse_unreferenced_files(
         if path in matches.ambiguous_name_by_path:
             name = shorten_echo(matches.ambiguous_name_by_path[path])
             refuse_zip(
-                "media_unnamed", f"may be what items call “{name}”, but so may another file. Spell it as it is.", path
+                "media_unnamed",
+                f"could match the name “{name}” in the items, but so could another file. Use the exact file name.",
+                path,
             )
     problem = f"No item names {join_quoted_names(unreferenced_paths)} in the zip."
     missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
     pronoun = "them" if len(unreferenced_paths) > 1 else "it"
     advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
     if not any(matches.names_by_path.values()):
-        advice = " Is the column of file names the one that is shown?"
+        advice = " Did you choose the column of file names as the one to show?"
     raise Invalid(
         f"{problem}{missing_sentence}{advice} Nothing was imported.",
         code="media_unnamed",
@@ -329,4 +331,4 @@ def unsupported_type_sentence(start: bytes) -> str:
         return "is an SVG, which can hold scripts. Save it as PNG."
     if not start:
         return "is empty."
-    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor audio or video for browsers, whatever its name says."
+    return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor audio or video for browsers, despite its name."

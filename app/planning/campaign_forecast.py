@@ -64,9 +64,9 @@ class CampaignForecast:
             return "The goal is reached."
         if middle == float("inf"):
             if self.goal_forecast.ran_out.mean() > 1 / 2:
-                return "The annotators run out before the goal is reached."
+                return "There are not enough annotators to reach the goal."
             return (
-                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments of each item. Choose an easier "
+                f"The goal needs more than {MAX_NEW_JUDGMENTS_PER_ITEM} judgments per item. Choose an easier "
                 "goal or the selection rule that suits it, or find more annotators."
             )
         most = f"{high:,.0f}" if high != float("inf") else "many more"

@@ -116,7 +116,7 @@ async def forecast_campaign(
             on_run=on_run,
         )
     except Inestimable as problem:
-        message = f"“{like}” has too few judgments to tell how far its annotators differ. Choose another crowd."
+        message = f"“{like}” has too few judgments to estimate how much its annotators differ. Choose other annotators."
         raise Invalid(message, code="too_few_judgments") from problem
     is_reached = goal_forecast.band[0] == 0
     note = explain_annotator_total(settings, evidence.tally, total_annotators, annotators)

@@ -112,7 +112,7 @@ def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | No
         if annotators
         else None
     )
-    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "At the same time"), total
+    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
 
 
 def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:

@@ -60,7 +60,7 @@ class Annotator(BaseModel):
     arrived_at: datetime
     barred: AnnotatorBlock | None = Field(description="Null if the annotator gets HITs and their answers count.")
     hits_answered: int
-    hits_counted: int = Field(description="Answered HITs that no decision leaves out.")
+    hits_counted: int = Field(description="Answered HITs that count.")
     last_answer_at: datetime | None
     median_seconds: float | None = Field(description="From getting a HIT to its answer; null if unknown.")
     hours: float | None = Field(
@@ -73,7 +73,7 @@ class Annotator(BaseModel):
         description="Pay per hour of work, in the campaign's currency; null if the campaign has no pay."
     )
     with_others: AnnotatorPeerCorrelation | None = Field(
-        description="Null where too little is known. Agreeing with others does not mean being right."
+        description="Null if there are too few answers. Agreeing with others does not mean being right."
     )
     reliability: float | None = Field(description="0 to 1: the expected correlation with the true values of items.")
     bias: float | None = Field(description="How much higher than others they score the same items, in points.")

@@ -110,7 +110,7 @@ def refuse_if_checks_do_not_fit(campaign: Campaign) -> None:
     elif campaign.design.always_shown:
         reason = "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
     elif campaign.selection != "streaming":
-        reason = "iterations plan which items are shown together; choose streaming for checks"
+        reason = "iterations plan which items are shown together; checks need streaming"
     elif campaign.source_column or campaign.reference_column:
         reason = "its items come with a source or reference, and checks have none; put it into the text of the items"
     else:

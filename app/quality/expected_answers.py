@@ -254,9 +254,9 @@ def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[
             known = f"none of the labels {join_names(design.classes)}" if design.classes else "a number, not a label"
             yield f"“{shorten_echo(unknown[0])}” is {known}"
         if expected.tolerance and not design.is_ordered:
-            yield f"Labels of “{design.title}” have no order, so they take no tolerance"
+            yield f"Labels of “{design.title}” have no order, so a tolerance is not allowed"
     elif design.classes or design.value_kind == "order" or design.normalise_value(expected.value or 0.0) is None:
-        yield f"{expected.value:g} is not a possible {design.noun}; possible is {design.allowed_values_text}"
+        yield f"{expected.value:g} is not a possible {design.noun}; it must be {design.allowed_values_text}"
     elif design.value_kind == "ratio" and (expected.tolerance or DEFAULT_TOLERANCE_FACTOR) < 1:
         yield "The tolerance of a ratio is a factor of 1 or more"
 

@@ -1,4 +1,4 @@
-"""Registry of the rules on annotators, by name."""
+"""Registry of the rules for annotators, by name."""
 
 from app.quality.rule import QualityRule
 from app.quality.rules.agreement import AgreementWithOthers

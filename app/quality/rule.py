@@ -1,4 +1,4 @@
-"""Base of rules on annotators. A rule is a pure function from an annotator's behaviour to a finding or None."""
+"""Base of rules for annotators. A rule is a pure function from an annotator's behaviour to a finding or None."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -122,9 +122,9 @@ def describe_rule_reach(
     design, law = campaign.design, campaign.law
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):
-        return RuleReach("", "This rule does not apply to this way of asking.")
+        return RuleReach("", "This rule does not apply to this design.")
     if rule.name == "at_random" and not law.layout:
-        return RuleReach("", f"The update law {law.name} does not estimate who answers at random.")
+        return RuleReach("", f"The update law {law.name} does not estimate which annotators answer at random.")
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:
         starts_at += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
@@ -182,7 +182,7 @@ def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWork
 def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
     """Return a sentence that one person does not meet enough checks of a kind for the rule; empty if they may."""
     available = workload.max_checks.get(kind)
-    requirement_text = f"this rule needs {requirement.count} failed ones, so it cannot find anyone."
+    requirement_text = f"this rule needs {requirement.count} failures, so it cannot find anyone."
     if available is not None and available < requirement.count:
         return f"One person sees at most {pluralize(available, f'{kind} item')}; {requirement_text}"
     if workload.max_hits is None:

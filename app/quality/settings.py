@@ -1,4 +1,4 @@
-"""Settings of the rules on annotators."""
+"""Settings of the rules for annotators."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple, get_args
@@ -25,10 +25,10 @@ class RuleChoice(NamedTuple):
 
 
 class QualitySettings(InputModel):
-    """Settings of a campaign about rules on annotators and checks."""
+    """Settings of a campaign about rules for annotators and checks."""
 
     quality_preset: QualityPreset = Field(
-        default=Campaign.quality_preset, title="Rules on annotators", json_schema_extra=EDITABLE,
+        default=Campaign.quality_preset, title="Rules for annotators", json_schema_extra=EDITABLE,
         description="What happens when a rule finds someone who seems careless.",
     )  # fmt: skip
     quality_rules: Annotated[list[RuleLine], Field(max_length=100)] = Field(

@@ -68,7 +68,7 @@ POSTERIOR_CHANGE_COLUMNS = tuple(
 )
 
 
-def item_status_sql(posterior: str, *, unjudged_limit: str) -> str:
+def item_status_flags_sql(posterior: str, *, unjudged_limit: str) -> str:
     """Return SQL for the `ItemStatus` of a row of `posteriors`, a smallint."""
     is_judgeable = is_judgeable_sql(posterior, unjudged_limit=unjudged_limit)
     return f"""CAST(CASE WHEN {is_judgeable} THEN 0 ELSE {ItemStatus.GONE:d} END
@@ -97,7 +97,7 @@ def posterior_changes_sql(
     SELECT {WATERMARK_COLUMNS}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
-           array_agg({item_status_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
+           array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
            {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0

@@ -42,7 +42,7 @@ def log_gain_near_line(make_line: LineFactory, settings: SelectionSettings, valu
 
 BEST_ITEMS_RULE = AlgorithmOne(
     "best",
-    "Best items: focus on items not yet clearly among the best or the rest",
+    "Best items: focus on items that may or may not be among the best",
     needs_ordered_scores=True,
     make_pools=partial(make_near_line_pools, make_line_below_best_items),
     leader_worth=partial(log_gain_near_line, make_line_below_best_items),

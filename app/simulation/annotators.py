@@ -194,7 +194,8 @@ def build_population(
     """
     if population_name and population_name not in POPULATIONS:
         raise Invalid(
-            f"There is no crowd “{population_name}”. Choose one of {', '.join(POPULATIONS)}.", code="population_unknown"
+            f"There are no simulated annotators “{population_name}”. Choose one of {', '.join(POPULATIONS)}.",
+            code="population_unknown",
         )
     return replace(
         POPULATIONS[population_name] if population_name else plain_population(noise),

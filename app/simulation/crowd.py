@@ -138,7 +138,7 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Campa
     """Raise `Conflict` (`people_have_answered`) when the campaign holds answers of people."""
     if await has_answers_of_people(connection, campaign):
         raise Conflict(
-            f"People have answered “{campaign.name}”, and simulated answers would spoil their results. Create another "
+            f"People have answered “{campaign.name}”, and simulated answers would distort the results. Create another "
             "campaign for the simulation, or start Easel on a fresh database: EASEL_DATA_DIR=~/easel-demo.",
             code="people_have_answered",
         )
@@ -172,7 +172,7 @@ def draw_unjudgeable_items(
         return {}
     if not campaign.cannot_be_judged:
         raise Invalid(
-            f"“{campaign.name}” does not offer “cannot be judged”, so every item is judged. No HIT was answered.",
+            f"“{campaign.name}” does not offer “cannot be judged”, so every item must be judged. No HIT was answered.",
             code="unjudged_not_offered",
         )
     reasons = campaign.unjudged_reasons or [""]

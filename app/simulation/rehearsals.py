@@ -174,7 +174,9 @@ async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
     if campaign.rehearsal_of is None:
         raise Conflict(f"“{campaign.name}” is not a rehearsal. Nothing was removed.", code="not_a_rehearsal")
     if await has_answers_of_people(connection, campaign):  # people cannot enter; if one did, keep the answers
-        raise Conflict(f"“{campaign.name}” has answers of people, so it was not removed.", code="people_have_answered")
+        raise Conflict(
+            f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
+        )
     await lifecycle.erase_campaign(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign

@@ -160,7 +160,7 @@ def parse_postgres_address(text: str) -> PostgresAddress:
         raise AddressProblem(NOT_AN_ADDRESS_MESSAGE)
     scheme = parts["scheme"].partition("+")[0]
     if scheme not in ("postgres", "postgresql"):
-        raise AddressProblem(f"names {parts['scheme']}, and Easel works on PostgreSQL only (postgresql://...)")
+        raise AddressProblem(f"names {parts['scheme']}, but Easel works only with PostgreSQL (postgresql://...)")
     query = parse_qsl(parts["query"] or "", keep_blank_values=True)
     location = {name: [value for key, value in query if key == name] for name in LOCATION_PARAMETERS}
     host_texts = [part for names in location["host"] for part in names.split(",")]

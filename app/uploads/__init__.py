@@ -4,8 +4,8 @@
 `encodings.py` decodes the bytes, `delimited.py` and `json_rows.py` read the two kinds of formats, `quote_mode.py`
 decides what quotation marks mean, and `rows.py` has the types and limits.
 
-Pure: reads an open binary file and returns values. Errors raise `Invalid` with the line in the message and the details.
-Open this module first.
+Pure: reads an open binary file and returns values. Bad files raise `Invalid`, whose message and details give the line.
+Open `__init__.py` first.
 """
 
 import os

@@ -81,7 +81,9 @@ FORMAT_BY_OLE_PART = {  # by the name of a part
     "Book": OLD_EXCEL_FORMAT,
     "WordDocument": ForeignFormat("an old Word document (.doc)", DOCUMENT_ADVICE),
     "PowerPoint Document": ForeignFormat("an old PowerPoint presentation (.ppt)", DOCUMENT_ADVICE),
-    "EncryptedPackage": ForeignFormat("an Office document with a password", "Save it without one, as CSV UTF-8."),
+    "EncryptedPackage": ForeignFormat(
+        "an Office document with a password", "Save it without a password, as CSV UTF-8."
+    ),
 }
 FORMAT_BY_ZIP_PATH = {  # by the beginning of a part's path
     "xl/": EXCEL_FORMAT,
@@ -237,7 +239,7 @@ class UnpackedStream(io.RawIOBase):
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
-                f"Unpacked, this file has more than {self.max_mb} MB, which is the maximum. Nothing was imported. "
+                f"Unpacked, this file is larger than the maximum of {self.max_mb} MB. Nothing was imported. "
                 "Split it, or raise EASEL_MAX_UPLOAD_MB.",
                 code="file_too_large",
             )
@@ -262,7 +264,7 @@ def refuse_too_dense_archive(unpacked_bytes: int, packed_bytes: int, table: str,
     """
     if unpacked_bytes > DENSE_BYTES and unpacked_bytes > MAX_DENSITY * packed_bytes:
         raise TooLarge(
-            f"{table} is more than {MAX_DENSITY} times as large as its packed form, which is not usual for a table. "
+            f"{table} is more than {MAX_DENSITY} times as large as its packed form, which is unusual for a table. "
             "Nothing was imported. Send the table unpacked.",
             code=code,
             **details,

@@ -33,7 +33,7 @@ QUOTES_TEXT_ADVICE = (
     "Or choose that quotation marks are part of the text (on the command line --quotes text, in the API quotes=text)."
 )
 MIXED_LINE_ENDS_SENTENCE = (
-    "there is a carriage return within this row. The file mixes different line ends: save it again."
+    "there is a carriage return within this row. The file mixes different line endings: save it again."
 )
 
 LineReader = Callable[[], Iterator[str]]
@@ -91,7 +91,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     elif quote_mode == QUOTES_ENCLOSE_CELLS and is_tsv:
         notes.append("Quotation marks enclose cells and are not part of the text.")
     if scan.empty_row_count:
-        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content left out.")
+        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content skipped.")
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
@@ -175,7 +175,7 @@ def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> s
             f'marks write "" for each. {QUOTES_TEXT_ADVICE}'
         )
     if "field limit" in message:
-        return f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters. Is a quotation mark not closed?"
+        return f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters. Is a closing quotation mark missing?"
     if "new-line" in message:
         return MIXED_LINE_ENDS_SENTENCE
     return f"this cannot be read ({message})."
@@ -231,7 +231,7 @@ def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
         return
     hint = ""
     if cell_count < column_count:
-        hint = " Does a text go over several lines? Then put it in quotation marks."
+        hint = " If a text spans several lines, put it in quotation marks."
     refuse_line(
         "ragged_row",
         row.line,
@@ -306,7 +306,7 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
                 "Name it, or remove it.",
             )
     if unnamed_positions:
-        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or content left out.")
+        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or content skipped.")
     columns = {position: name for position, name in enumerate(names) if name}
     check_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes

@@ -190,7 +190,7 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
         refuse_line(
             "not_utf8",
             line_number,
-            "most of this file is UTF-8, but this line is not. Was it put together from files of different "
+            "most of this file is UTF-8, but this line is not. Was it merged from files with different "
             "encodings, or cut off? Fix the line, and save the file as UTF-8.",
             encodings=[],
         )

@@ -62,7 +62,7 @@ class JsonColumns:
         check_column_names(line_number, tuple(values))
         self.names.update(dict.fromkeys(values))
         if len(self.names) > MAX_UPLOAD_COLUMNS:
-            message = f"with this row there are more than {MAX_UPLOAD_COLUMNS} columns, which is the maximum."
+            message = f"with this row, the file has more than the maximum of {MAX_UPLOAD_COLUMNS} columns."
             refuse_line("too_many_columns", line_number, message)
 
 

@@ -93,8 +93,8 @@ def refuse_lone_surrogates(line_number: int, text: str) -> None:
             refuse_line(
                 "json_unreadable",
                 line_number,
-                f"a text has half of a character (\\u{ord(character):04x}), as where it was cut within an emoji. "
-                "Fix the text, or leave it out.",
+                f"a text has half of a character (\\u{ord(character):04x}), perhaps because it was cut inside an "
+                "emoji. Fix the text, or leave it out.",
             )
 
 

@@ -119,7 +119,7 @@ async def test_no_program_waits_while_a_use_of_its_token_is_noted(app, researche
 async def test_a_token_needs_a_name(researcher):
     response = await researcher.post(f"{ACCOUNT}/tokens", data={"name": " "})
     assert response.status_code == 422
-    assert "Name the token" in response.text
+    assert "Give the token a name" in response.text
 
 
 async def test_a_new_researcher_comes_in_by_a_link_and_can_be_removed(app, researcher):

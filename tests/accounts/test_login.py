@@ -431,7 +431,7 @@ async def test_opening_a_one_time_link_does_not_use_it_up(app, client, engine):
 async def test_a_used_link_says_so_and_offers_the_form(client, engine):
     response = await client.post("/login", data={"token": "unknown"})
     assert response.status_code == 410
-    assert "already used" in response.text
+    assert "has been used" in response.text
     assert "`" not in response.text
     assert response.text.count("login</code>") == 1  # how to make a new link is said once
     assert 'name="password"' in response.text
@@ -447,6 +447,6 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
 @pytest.mark.parametrize("typed", ["\u212aim", "k\u0131m", "KIM\u0130"])
 def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
     assert users.normalize_typed_name(typed) == typed
-    with pytest.raises(Invalid, match="only letters a to z"):
+    with pytest.raises(Invalid, match="only the letters a to z"):
         users.to_stored_login_name(typed)
     assert users.normalize_typed_name(" Kim ") == users.to_stored_login_name(" Kim ") == "kim"

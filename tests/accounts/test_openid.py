@@ -235,7 +235,7 @@ async def test_a_token_that_proves_nothing_is_refused(client, engine, provider, 
             await provider(**behaviour)
             response = await gone_and_come_back(client)
             assert response.status_code == 401
-            assert "does not match a login that you started here just now" in response.text
+            assert "does not match the login that you started" in response.text
             assert await fetch_value(engine, "SELECT count(*) FROM logins") == 0
 
 
@@ -318,7 +318,7 @@ async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider
     (state,) = parse_qs(begun.query)["state"]
     response = await client.get(BACK, params={"error": "access_denied", "state": state})
     assert response.status_code == 401
-    assert "The provider did not let you in, or you did not agree there." in response.text
+    assert "The login provider denied access, or you cancelled." in response.text
     assert 'name="password"' in response.text
 
 

@@ -99,7 +99,7 @@ def test_scores_are_a_table_with_what_the_method_assumes(easel, answered_campaig
     assert lines[head + 1].split()[:5] == ["v0", "verb", "0", "3", "10.0"]
     assert re.fullmatch(r"\d\.\d\d", lines[head + 1].split()[-1])
     assert lines[head + 6].split() == ["v5", "verb", "5", "0", "-", "-", "-", "-"]
-    assert "1 item has no judgment, and so no score." in lines
+    assert "1 item has no judgment and no score." in lines
 
 
 def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, answered_campaign):
@@ -107,7 +107,7 @@ def test_csv_has_all_digits_and_its_notes_go_to_stderr(easel, answered_campaign)
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert re.fullmatch(r"\d\.\d{14,}", rows[0]["standard_error"])
     assert rows[5]["score"] == ""
-    assert "1 item has no judgment, and so no score." in result.stderr.splitlines()
+    assert "1 item has no judgment and no score." in result.stderr.splitlines()
 
 
 def test_several_methods_stand_side_by_side(easel, answered_campaign):

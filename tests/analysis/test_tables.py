@@ -393,7 +393,7 @@ def test_notes_on_systems_name_the_right_ones_whichever_is_the_baseline():
     made = answers(hits, n_items=4, systems=["b", "c", "d", "never"], segments=["1"] * 4)
     for baseline in "bcd":
         found = table(made, "graded_response", baseline=baseline)
-        assert "System “never” had no judgment and no estimate." in found.notes
+        assert "System “never” has no judgments and no estimate." in found.notes
         assert by_name(found)["never"]["score"] is None
         assert {name for name, row in by_name(found).items() if row["score"] is not None} == {*"bcd"} - {baseline}
 

@@ -5,7 +5,7 @@ import numpy as np
 from app.analysis.chart_axes import axis_with_round_ticks
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.result_types import Answers, Column, Options, ResultTable, Scores, to_cell_rows
+from app.analysis.result_types import Answers, Column, Options, ResultTable, Scores, columns_to_cell_rows
 
 
 def last_score(answers: Answers) -> Scores:
@@ -19,13 +19,13 @@ def hits(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for each HIT with its highest score."""
     highest = np.maximum.reduceat(answers.score, answers.first_judgment_of_hit)
     return ResultTable(
-        (Column("hit", "HIT", "text"), Column("top", "Top")), to_cell_rows(map(str, answers.seq), highest)
+        (Column("hit", "HIT", "text"), Column("top", "Top")), columns_to_cell_rows(map(str, answers.seq), highest)
     )
 
 
 def times(answers: Answers, _options: Options) -> LazyTable:
     """Return the number of each HIT."""
-    rows = to_cell_rows(answers.seq)
+    rows = columns_to_cell_rows(answers.seq)
     return LazyTable(("seq",), len(rows), lambda start, stop: rows[start:stop])
 
 

@@ -109,7 +109,7 @@ def test_what_nobody_judged_has_no_estimate_and_no_ties_leave_no_room_between_th
     found = fit([0, 0, 2], [0, 1, 0], [0, 0, 0], [1, -1, 1], n_items=3, n_segments=2)
     assert np.isnan(found.score).tolist() == [False, True, False]
     assert np.isnan(found.difficulty).tolist() == [False, True]
-    assert "System 1 had no judgment and no estimate." in found.notes
+    assert "System 1 has no judgments and no estimate." in found.notes
     assert 0 < found.thresholds[1] - found.thresholds[0] < 1e-5
 
 

@@ -187,7 +187,7 @@ async def test_a_refusal_of_the_zip_takes_the_sentence_away_that_all_is_well(ent
     await page.goto(page.url.split("?")[0].removesuffix("/edit") + "/items")
     rows = FILE | {"buffer": b"id,one\n1,a.png\n2,nothere.png\n"}
     await page.get_by_label("File", exact=True).set_input_files(rows)
-    await page.get_by_text("2 files that rows name are not here yet: a.png, nothere.png.").wait_for()
+    await page.get_by_text("2 files that rows name have not been uploaded yet: a.png, nothere.png.").wait_for()
 
     async def choose_zip(files: dict[str, bytes]) -> None:
         zip_ = {"name": "media.zip", "mimeType": "application/zip", "buffer": zipped(files)}
@@ -429,7 +429,7 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     page = await enter()
     draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
     await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
-    await page.get_by_label("At the same time").fill("3")
+    await page.get_by_label("Annotators at a time").fill("3")
     await page.get_by_role("button", name="Plan", exact=True).click()
     await expect(page.get_by_role("progressbar")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
@@ -541,7 +541,7 @@ async def test_a_hit_follows_the_form_without_javascript_when_it_is_asked_to(ent
     await page.get_by_role("button", name="Show what annotators see now").click()
     shown = page.frame_locator("iframe[name=seen]")
     await expect(shown.get_by_text("How loud?")).to_be_visible()
-    await expect(shown.get_by_text("An item of middling quality")).to_be_visible()
+    await expect(shown.get_by_text("An item of average quality")).to_be_visible()
     await expect(page.get_by_label("Question", exact=True)).to_have_value("How loud?")
 
 
@@ -662,7 +662,7 @@ async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callabl
 async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    design = page.get_by_role("group", name="Way of asking")
+    design = page.get_by_role("group", name="Design")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100", exact=True).fill("deafening")
     await page.locator("summary", has_text="Update law").click()
@@ -686,7 +686,7 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
 async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they_can_work(enter: Enter) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
-    design = page.get_by_role("group", name="Way of asking")
+    design = page.get_by_role("group", name="Design")
     rule = page.get_by_label("Selection rule", exact=True)
     share = page.get_by_label("Implied pairs asked anyway (%)")
     await page.locator("summary", has_text="Lease").click()
@@ -725,7 +725,7 @@ async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     await page.get_by_role("link", name="Personal links").click()
     await page.get_by_label("Or names and mail addresses").fill("Ann\nbea@example.org")
     await page.get_by_role("button", name="Create links").click()
-    await expect(page.get_by_text("2 people have a link, 0 of them used.")).to_be_visible()
+    await expect(page.get_by_text("2 people have a link, 0 used.")).to_be_visible()
     await nothing_at_any_width(page)
     if folder := os.environ.get("EASEL_PICTURES"):
         async for width in each_width(page, 1280, 390):

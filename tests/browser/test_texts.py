@@ -64,7 +64,7 @@ async def test_annotators_see_every_space_tab_and_line_in_every_way_of_asking(up
     await open_hit(page, campaign.prolific())
     shown = await page.locator(".hit .text").evaluate_all(SHOWN)
     assert len(shown) >= count
-    own = [text for text in shown if text != "An item of middling quality"]
+    own = [text for text in shown if text != "An item of average quality"]
     assert set(own) <= set(CODE)
     assert len(set(own)) == count
 

@@ -27,7 +27,7 @@ from tests.annotation.hits.campaigns import (
 )
 from tests.campaigns.drafts import apply_action, replay_is_clean
 
-NOTES = ["Items are named by the column “id”, and annotators see the column “verb”."]
+NOTES = ["Item ids come from the column “id”; annotators see the column “verb”."]
 
 
 async def change(engine, campaign, **settings):

@@ -40,7 +40,7 @@ def test_a_setting_of_the_way_of_asking_is_kept_as_that_reads_it():
 
 def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
     for more, field, words in (
-        ({"criteria": BOTH[:1]}, "criteria", "2 to 5, or none"),
+        ({"criteria": BOTH[:1]}, "criteria", "2 to 5 criteria, or none"),
         ({"criteria": criteria_settings(3) * 2}, "criteria", "at most 5"),
         ({"criteria": [BOTH[0], BOTH[0]]}, "criteria", "a different name"),
         (
@@ -67,7 +67,7 @@ def test_what_cannot_be_asked_is_refused_at_its_field(subtests):
         (
             {"design": "pairwise", "implied_asked_percent": 10},
             "implied_asked_percent",
-            "an answer by one criterion implies nothing",
+            "an answer on one criterion implies nothing",
         ),
         (
             {
@@ -247,7 +247,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
         (HEAD + ANSWER.replace("fluency", ""), "criterion_unknown", "criterion is empty"),
         ("hit,annotator,item,value\nh1,ann,v0,10\n", "criterion_unknown", "no column criterion"),
         (HEAD + "".join(ANSWER.splitlines(keepends=True)[:2]), "criteria_missing", "no answer for"),
-        (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ", "other items"),
+        (HEAD + ANSWER.replace("v0,30", "v2,30"), "criteria_differ", "different items"),
         (
             "WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2\nW1,v0,v1,1,2\n",
             "criteria_not_imported",

@@ -51,7 +51,7 @@ async def test_a_goal_that_says_nothing_of_so_few_items_is_refused_in_the_form_t
     sent = {"goal": "best", "judgments_per_item": "9"}
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data=sent)
     assert refused.status_code == 422
-    assert "are all of them" in refused.text.partition('id="goal-error">')[2].partition("</p>")[0]
+    assert "would be all of them" in refused.text.partition('id="goal-error">')[2].partition("</p>")[0]
     assert value_of(refused.text, "judgments_per_item") == "9"
     assert await fetch_value(engine, "SELECT goal_settings ->> 'goal' FROM campaigns") == "none"
 

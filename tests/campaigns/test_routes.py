@@ -174,7 +174,7 @@ async def test_folded_settings_are_named_as_they_are_titled(researcher):
     page = (await researcher.get("/admin/campaigns/new")).text
     folded = re.findall(r'<summary class="more">More: (.*?)</summary>', page)
     titles = [re.findall(r"<span[^>]*>([^<]+)</span>", one) for one in folded]
-    assert titles[0][:4] == ["In short", "Label at 50", "Show the number", "Language of the pages"]
+    assert titles[0][:4] == ["Short instructions", "Label at 50", "Show the number", "Language of the pages"]
 
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):
@@ -649,7 +649,7 @@ async def test_a_field_that_a_form_holds_twice_is_refused(researcher):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     reply = await researcher.post("/admin/campaigns/new", content=body, headers=form)
     assert reply.status_code == 422
-    assert "holds the field “name” twice" in reply.text
+    assert "contains the field “name” twice" in reply.text
 
 
 async def test_the_page_says_how_many_scores_of_the_results_were_na(researcher):

@@ -78,8 +78,8 @@ async def test_what_is_known_is_said_also_when_there_is_no_time_to_read_more(eng
     before = await intervals(engine, precisions)
     monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 0)
     (new,) = await answered(engine, 1, 8)
-    assert await intervals(engine, precisions) == before | {new.id: "being read"}
-    assert before[known.id] != "being read"
+    assert await intervals(engine, precisions) == before | {new.id: "loading"}
+    assert before[known.id] != "loading"
 
 
 async def test_intervals_are_computed_beside_the_event_loop(engine, monkeypatch):

@@ -116,7 +116,7 @@ async def test_the_list_of_campaigns_says_nothing_of_an_interval(researcher, cam
     html = (await researcher.get("/admin")).text
     row = html.partition(address(campaign))[2].partition("</tr>")[0]
     assert "points" not in row
-    assert "being read" not in row
+    assert "loading" not in row
 
 
 async def test_counted_points_of_an_ordinal_scale_are_shown_as_labels_beside_the_interval_of_their_mean(

@@ -29,14 +29,14 @@ async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
         None,
     )
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
-    assert figures["words"]["precision"] == "unknown yet"
+    assert figures["words"]["precision"] == "not known yet"
 
 
 async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine):
     campaign = await create_running_campaign(engine)
     await import_results(engine, campaign, "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\n")
     words = (await state_of(engine, campaign)).figures["words"]
-    assert (words["rate"], words["left"]) == ("no pace yet", "no answer here yet")
+    assert (words["rate"], words["left"]) == ("no pace yet", "no answer on Easel yet")
     assert words["pace_note"] == "Imported answers have no pace. Bars appear with the first answer."
 
 
@@ -48,7 +48,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
         await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
         words.append((await state_of(engine, campaign)).figures["words"]["precision"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
-    assert (words[0], words[2]) == ("unknown yet", "± 12.9 points")
+    assert (words[0], words[2]) == ("not known yet", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
     told = "The posterior intervals are 2.9 times as wide, and about 100 % of them contain that mean."

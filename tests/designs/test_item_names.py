@@ -1,4 +1,4 @@
-"""Items are named by position on a page; pages and drafts from before an upgrade, which name them by number, count."""
+"""Item ids come from position on a page; pages and drafts from before an upgrade, which name them by number, count."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from app.designs.answer import Form
 from app.designs.best_worst import BestWorst
 from app.designs.item_names import (
-    draft_entries_named_by_position,
     form_fields_named_by_position,
     item_by_page_name,
     item_names,
+    rename_draft_entries_to_positions,
 )
 from app.designs.pairwise import Pairwise
 from app.designs.remarks import Remark
@@ -74,7 +74,7 @@ def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
         ({}, {}),
     ):
         with subtests.test(saved=saved, shown=shown):
-            assert draft_entries_named_by_position(saved, HIT) == shown
+            assert rename_draft_entries_to_positions(saved, HIT) == shown
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():

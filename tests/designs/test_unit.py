@@ -46,7 +46,7 @@ def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_i
         "± 10.0 %",
         "×/÷ 1.5",
     ]
-    assert {unit.format_spread(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {"unknown yet"}
+    assert {unit.format_spread(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {"not known yet"}
 
 
 def test_ends_of_intervals_near_zero_have_no_sign():

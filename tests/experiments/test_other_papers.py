@@ -95,7 +95,7 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(passonneau_2014.SENSE_WORDS))
 
 
-# Judges who answer at random
+# Annotators who answer at random
 
 
 def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_itself():

@@ -155,7 +155,7 @@ async def test_the_page_says_when_a_goal_needs_more_people_rather_than_more_answ
         for _ in range(4 // people):
             await submit_scores(engine, assignment, await lease_hit(engine, assignment))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
-    assert ("More annotators would bring the goal closer" in page) is (people == 1)
+    assert ("More annotators would help reach the goal" in page) is (people == 1)
 
 
 async def test_the_page_says_that_a_campaign_ended_before_its_goal(engine, researcher):
@@ -223,7 +223,7 @@ async def test_what_is_settled_by_the_last_answers_is_known_after_the_end(engine
 
 
 async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
-    with pytest.raises(Conflict, match="the best 5 of 5 items are all of them") as refused:
+    with pytest.raises(Conflict, match="the best 5 of 5 items would be all of them") as refused:
         await create_running_campaign(engine, items=5, **(GOAL | {"best_items": 5}))
     assert refused.value.code == "all_are_best"
     campaign = await create_running_campaign(engine, name="Other", items=5, best_items=7, judgments_per_item=4)

@@ -150,7 +150,7 @@ async def test_lists_that_do_not_fit_are_refused(engine, subtests):
 async def test_one_wrong_row_and_nothing_is_imported_and_its_line_is_named(engine, subtests):
     for content, code, line, words in (
         ("annotator,item,value\nAnn,v0,1\n", "result_columns", None, "item_column=item, value_column=value"),
-        ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "lacks a likely one for value"),
+        ("hit,annotator,item\nh,Ann,v0\n", "result_columns", None, "No column looks right for value"),
         (HEADER, "file_empty", None, "no responses"),
         (HEADER.replace("value", "value,mood") + "h,Ann,v0,1,x\n", "column_unknown", 1, "mood"),
         (HEADER.replace("value", "value,rank") + "h,Ann,v0,1,1\n", "column_unknown", 1, "rank"),
@@ -166,8 +166,8 @@ async def test_one_wrong_row_and_nothing_is_imported_and_its_line_is_named(engin
         (HEADER + "h,Ann,v0,70\nh,Ann,v1,100.5\n", "score_out_of_range", 3, "not between 0 and 100"),
         (HEADER + "".join(f"h,Ann,v{k},1\n" for k in range(11)), "hit_size", 2, "11 items with a score"),
         ("hit,annotator,item,value,position\nh,Ann,v0,1,0\n", "position_unusable", 2, "0"),
-        ("hit,annotator,item,value,position\nh,Ann,v0,1,1\nh,Ann,v1,1,\n", "position_unusable", 2, "position each"),
-        ("hit,annotator,item,value,position\nh,Ann,v0,1,3\nh,Ann,v1,1,3\n", "position_unusable", 2, "no two"),
+        ("hit,annotator,item,value,position\nh,Ann,v0,1,1\nh,Ann,v1,1,\n", "position_unusable", 2, "its own position"),
+        ("hit,annotator,item,value,position\nh,Ann,v0,1,3\nh,Ann,v1,1,3\n", "position_unusable", 2, "its own position"),
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,noon\n", "time_unreadable", 2, "noon"),
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00+14:00\n", "time_unreadable", 2, "+14"),
         ("hit,annotator,item,value,submitted_at\nh,Ann,v0,1,0001-01-01T00:00:00\n", "time_unreadable", 2, "0001"),
@@ -409,7 +409,10 @@ async def test_an_export_of_other_classes_is_refused(engine, label, moods):
     exported = f"seq,hit,annotator,item,score,label\n1,h,a,v0,1.0,{label}\n1,h,a,v1,0.0,sad\n"
     problem = await refused(engine, campaign, exported)
     assert (problem.code, problem.details["line"]) == ("class_unknown", 2)
-    assert f"called “{label}” in this file, but is {'called “so so”' if moods else 'no class'} here" in problem.message
+    assert (
+        f"called “{label}” in this file, but is {'called “so so” here' if moods else 'not a label in this campaign'}"
+        in problem.message
+    )
 
 
 # Every design

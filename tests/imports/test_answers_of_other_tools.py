@@ -268,7 +268,7 @@ async def test_any_table_is_read_by_the_columns_that_are_named(engine):
     campaign = await create_launched_campaign(engine, ITEMS)
     content = "Rater;Satz;Punkte\nAnn;s1;35,5\nBen;s1;80\nAnn;s2;70\n"
     refusal = await refused(engine, campaign, content)
-    assert "lacks a likely one for item, value" in refusal.message
+    assert "No column looks right for item, value" in refusal.message
     await imported(engine, campaign, content, item_column="Satz", value_column="Punkte")
     assert await fetch_rows(engine, STORED) == [
         ("elsewhere", "Ann", ["s1"], [35.5]),

@@ -89,18 +89,8 @@ def test_settings_that_are_given_stand_in_the_place_of_the_file_s():
 
 def test_all_mistakes_are_told_at_once_each_with_its_line():
     found = mistakes(
-        "name: Verbs\n"
-        "quesion: How often?\n"
-        "design: ordinal\n"
-        "design_settings:\n"
-        "  labels:\n"
-        "  - low\n"
-        "  - ''\n"
-        "  lables: [a, b]\n"
-        "judgments_per_item: 12:30\n"
-        "seed: 0x10\n"
-        "show_numbers: perhaps\n"
-        "name: Again\n"
+        "name: Verbs\nquesion: How often?\ndesign: ordinal\ndesign_settings:\n  labels:\n  - low\n  - ''\n  lables: "
+        "[a, b]\njudgments_per_item: 12:30\nseed: 0x10\nshow_numbers: perhaps\nname: Again\n"
     )
     assert found == {
         (1, "question"): "Please fill this in.",
@@ -110,7 +100,7 @@ def test_all_mistakes_are_told_at_once_each_with_its_line():
         (9, "judgments_per_item"): "Enter a whole number.",
         (10, "seed"): "Enter a whole number.",
         (11, "show_numbers"): "Enter yes or no.",
-        (12, "name"): "This name is here twice, first on line 1.",
+        (12, "name"): "This name appears twice, first on line 1.",
     }
 
 

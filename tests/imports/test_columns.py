@@ -140,7 +140,7 @@ async def test_columns_are_found_whatever_their_capitals(engine, header):
     assert done.imported == 1
     assert await fetch_rows(engine, "SELECT external_id, shown FROM items") == [("1", "a")]
     names = [name.strip() for name in header.split(",")]
-    assert f"Items are named by the column “{names[0]}”, and annotators see the column “{names[1]}”." in done.notes
+    assert f"Item ids come from the column “{names[0]}”; annotators see the column “{names[1]}”." in done.notes
 
 
 async def test_two_columns_that_differ_in_capitals_alone_are_not_mixed_up(engine):

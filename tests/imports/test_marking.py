@@ -64,7 +64,7 @@ async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_not
         ({"expected": "400"}, 422, "400 is not a possible score"),
         ({"expected": ""}, 422, "its expected answer in the column"),
         ({"kind": "silver"}, 422, "gold, attention or nothing"),
-        ({"item": "v9"}, 404, "has no such item “v9”"),
+        ({"item": "v9"}, 404, "has no item “v9”"),
     ):
         with subtests.test(said=said, status=status, words=words):
             reply = await mark(researcher, campaign, **said)
@@ -99,4 +99,4 @@ async def test_marking_items_is_proposed_before_the_launch_alone(researcher, eng
 async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
     campaign = await create_draft(engine, selection="iterations")
     await import_items(engine, campaign, ITEMS, priors=True)
-    assert "choose streaming" in (await mark(researcher, campaign)).text
+    assert "checks need streaming" in (await mark(researcher, campaign)).text

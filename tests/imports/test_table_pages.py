@@ -99,7 +99,7 @@ async def test_files_that_no_row_names_may_be_left_out(researcher):
 
 async def test_without_a_zip_the_files_that_rows_name_are_told(researcher):
     page = await preview_of_pictures(researcher, None)
-    assert "3 files that rows name are not here yet: a.png, b.png, c.png. Choose a zip with them." in page
+    assert "3 files that rows name have not been uploaded yet: a.png, b.png, c.png. Choose a zip with them." in page
     assert "All rows can be imported." not in page
 
 

@@ -250,7 +250,7 @@ def test_spearman_and_brown_step_the_correlation_of_halves_up_and_it_is_said():
     stepped = score_agreement.split_half_reliability(*table, spearman_brown=True, rng=rng())
     assert stepped.value == pytest.approx(2 * plain.value / (1 + plain.value), abs=1e-12)
     assert "half of the judgments" in plain.sentence
-    assert "Spearman and Brown" in stepped.sentence
+    assert "the Spearman-Brown formula" in stepped.sentence
 
 
 def test_the_interval_of_near_complete_split_half_agreement_holds_that_of_many_more_items():

@@ -366,7 +366,7 @@ def test_of_what_did_not_settle_the_best_is_shown_with_a_note():
     found = fit(data.items, data.annotators, data.scores, max_iterations=3)
     assert not found.converged
     assert np.isfinite(found.score).all()
-    assert "had not settled after 3 rounds" in found.notes[0]
+    assert "had not converged after 3 rounds" in found.notes[0]
     assert "settled" not in " ".join(fit(data.items, data.annotators, data.scores).notes)
 
 

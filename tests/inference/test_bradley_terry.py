@@ -145,7 +145,7 @@ def test_groups_that_never_met_are_named():
     assert fit.group.tolist() == [1, 1, -1, 0, 0, 0, -1]
     assert fit.estimable.tolist() == [True, True, False, True, True, True, False]
     unseen, apart = fit.notes
-    assert unseen == "Nothing is known about items 2 and 6, for lack of comparisons with other items."
+    assert unseen == "Nothing is known about items 2 and 6: no comparisons with other items."
     assert "2 groups that were never compared with each other" in apart
     assert "items 3, 4 and 5; items 0 and 1." in apart
     # Each group is as if it were alone.

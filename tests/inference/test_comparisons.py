@@ -31,7 +31,7 @@ def test_judgments_of_a_pair_are_counted_whichever_item_comes_first():
     assert counts.high_won.tolist() == [1, 1]
     assert counts.tied.tolist() == [0, 1]
     assert counts.n_items == 4
-    assert counts.is_compared.tolist() == [True, True, False, True]
+    assert counts.item_was_compared.tolist() == [True, True, False, True]
 
 
 @given(judgments)

@@ -432,7 +432,7 @@ def test_one_label_for_all_tells_nothing_of_the_others():
     result = fit(*complete(3, [1, 1, 1]), n_labels=3)
     assert np.isfinite(result.posterior).all()
     np.testing.assert_array_equal(consensus(result)[0], [1, 1, 1])
-    assert result.notes == ("Every label is 1, so it is unknown how annotators would label anything else.",)
+    assert result.notes == ("Every label is 1, so nothing is known about how annotators use other labels.",)
 
 
 def test_two_labels_an_item_leave_something_open():
@@ -481,14 +481,14 @@ def test_without_smoothing_a_class_that_no_item_has_is_nobodys_to_be_right_about
 
 
 def test_a_fit_that_does_not_settle_is_not_reported():
-    with pytest.raises(NotConverged, match="did not settle in 3 iterations") as refusal:
+    with pytest.raises(NotConverged, match="did not converge in 3 iterations") as refusal:
         fit(*anesthesia(), max_iterations=3)
     assert refusal.value.code == "not_converged"
 
 
 def test_random_starts_that_do_not_settle_are_left_out():
     result = fit(*anesthesia(), **UNSMOOTHED, max_iterations=25, restarts=20, rng=np.random.default_rng(2))
-    assert "random starts did not settle and were left out." in result.notes[0]
+    assert "random starts did not converge and were left out." in result.notes[0]
 
 
 def test_a_random_start_that_settles_is_taken_where_the_first_does_not():
@@ -496,7 +496,7 @@ def test_a_random_start_that_settles_is_taken_where_the_first_does_not():
         fit(*anesthesia(), **UNSMOOTHED, max_iterations=10)
     result = fit(*anesthesia(), **UNSMOOTHED, max_iterations=10, restarts=100, rng=np.random.default_rng(1))
     assert result.iterations <= 10
-    assert result.notes[1] == "The requested start did not settle either. The result is from the best random start."
+    assert result.notes[1] == "The requested start did not converge either. The result is from the best random start."
 
 
 # What cannot be

@@ -56,7 +56,7 @@ def test_what_cannot_be_estimated_is_nan_and_said():
     assert np.isnan(found.score).tolist() == [False, True, False, False, True, True]
     assert np.isfinite(found.low).tolist() == [True, False, True, True, False, False]
     assert found.notes == (
-        "3 items have no judgment, and so no score.",
+        "3 items have no judgment and no score.",
         "1 item has one judgment: its error is estimated from the other items.",
     )
 
@@ -67,8 +67,8 @@ def test_why_there_is_no_interval_is_said():
     assert once.notes[0].startswith("No item was judged by two annotators")
     assert alike.notes == (
         (
-            "Annotators never gave an item different scores, so it is unknown how far they differ, and there are no "
-            "intervals."
+            "Annotators never gave an item different scores, so their differences are unknown and there "
+            "are no intervals."
         ),
     )
 

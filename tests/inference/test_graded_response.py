@@ -274,9 +274,9 @@ def test_what_nobody_judged_has_no_estimate_and_is_named():
     assert np.isnan(found.sensitivity[1])
     assert np.isfinite(found.difficulty_standard_error[0]).all()
     assert found.notes[:3] == (
-        "Systems 1 and 3 had no judgment and no estimate.",
-        "Judge 1 had no judgment and no estimate.",
-        "Segment 1 had no judgment and no estimate.",
+        "Systems 1 and 3 has no judgments and no estimate.",
+        "Judge 1 has no judgments and no estimate.",
+        "Segment 1 has no judgments and no estimate.",
     )
     assert found.notes[3].startswith("All judgments are by one judge")
 
@@ -303,7 +303,7 @@ def test_segment_without_ties_keeps_its_two_difficulties_apart_and_in_order():
 
 def test_fit_that_is_stopped_early_is_refused():
     data = draw_judgments(100, 3, 3, 3, seed=12)
-    with pytest.raises(NotConverged, match="did not settle within 2 steps") as refused:
+    with pytest.raises(NotConverged, match="did not converge within 2 steps") as refused:
         fit(*data.columns, max_iterations=2)
     assert refused.value.code == "not_converged"
 

@@ -18,7 +18,7 @@ def test_scores_given_again_by_hand():
     assert fit.estimable.tolist() == [False, True]
     assert np.isnan([fit.same[0], fit.shift[0], fit.error[0], fit.correlation[0]]).all()
     assert fit.pooled_same == fit.same[1]
-    assert fit.notes == ("1 of 2 annotators judged nothing twice, so they have no figure.",)
+    assert fit.notes == ("1 of 2 annotators never judged anything twice, so they have no value.",)
 
 
 def test_scores_within_the_margin_are_the_same():

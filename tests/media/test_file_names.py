@@ -59,12 +59,12 @@ def test_two_spellings_of_one_file_are_both_kept():
 def test_a_name_that_may_be_either_of_two_files_is_refused_as_that():
     problem = refusal({"x/a.png": png(), "y/a.png": png(), "b.png": png()}, "a.png", "b.png")
     assert problem.code == "media_unnamed"
-    assert "may be what items call “a.png”, but so may another file" in problem.message
+    assert "could match the name “a.png” in the items, but so could another file" in problem.message
 
 
 def test_a_file_that_no_item_names_is_no_fault_of_the_column_where_others_are_named():
     assert "Take it out of the zip" in refusal({"a.png": png(), "c.png": png()}, "a.png").message
-    assert "Is the column of file names" in refusal({"c.png": png()}, "some words").message
+    assert "Did you choose the column of file names" in refusal({"c.png": png()}, "some words").message
 
 
 def test_paths_with_backslashes_as_programs_of_windows_pack_them_are_folders():

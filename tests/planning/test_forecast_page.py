@@ -95,8 +95,8 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     [
         ("annotators=0", "invalid", "“Total annotators” must be a whole number from 1 to 100,000, or be left"),
         ("like=mlqe-et-en&annotators=1e9", "invalid", "“Total annotators” must be"),
-        ("at_once=many", "invalid", "“At the same time” must be a whole number from 1 to 1,000."),
-        ("at_once=", "invalid", "“At the same time” must be"),
+        ("at_once=many", "invalid", "“Annotators at a time” must be a whole number from 1 to 1,000."),
+        ("at_once=", "invalid", "“Annotators at a time” must be"),
         ("like=nobody", "campaign_not_found", "There is no campaign “nobody”."),
     ],
 )
@@ -143,7 +143,7 @@ async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert "The selection rule “best” suits this goal" in page
     assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
-    assert "The launch fixed the rule" not in page
+    assert "can’t be changed after launch" not in page
 
 
 async def test_items_that_left_the_pool_are_not_planned(engine):
@@ -202,7 +202,7 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
     campaign = await create_running_campaign(engine, items=8, launched=False, **GOAL)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert "Simulating 20 campaigns with all items takes about 5 seconds" in page
-    assert "At the same time" in page
+    assert "Annotators at a time" in page
     assert "Chance that the goal is reached" not in page
 
 
@@ -292,7 +292,7 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
     assert (
         replace(forecast, goal_forecast=never, annotators=9).describe_judgments_needed
-        == "The annotators run out before the goal is reached."
+        == "There are not enough annotators to reach the goal."
     )
     said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning
     assert said.startswith(
@@ -330,7 +330,7 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
         ),
         (
             {"design": "categories", "design_settings": {"labels": ["a", "b"]}},
-            "a goal is measured by answers on a scale",
+            "a goal needs answers on a scale",
         ),
     ],
 )

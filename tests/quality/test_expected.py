@@ -146,10 +146,10 @@ def test_what_nobody_could_answer_cannot_be_expected(subtests):
         (Slider(), "high", "", "expected_unreadable", "“high” cannot be an expected answer: it is not a number."),
         (Slider(), "70", "a lot", "expected_unreadable", "a tolerance is a number"),
         (Slider(), "#0", "", "expected_unreadable", "a place is a whole number from 1 to 10"),
-        (Slider(), "101", "", "expected_impossible", "101 is not a possible score; possible is between 0 and 100."),
+        (Slider(), "101", "", "expected_impossible", "101 is not a possible score; it must be between 0 and 100."),
         (Categories(), "perhaps", "", "expected_impossible", "“perhaps” is none of the labels yes, no, unclear."),
         (Categories(), "#1", "", "expected_impossible", "have no order, so no place"),
-        (Categories(), "yes", "1", "expected_impossible", "have no order, so they take no tolerance"),
+        (Categories(), "yes", "1", "expected_impossible", "have no order, so a tolerance is not allowed"),
         (Magnitude(), "150", "0.5", "expected_impossible", "a factor of 1 or more"),
         (Magnitude(), "0", "", "expected_impossible", "0 is not a possible value"),
     ):

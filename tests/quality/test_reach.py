@@ -1,4 +1,4 @@
-"""Whether rules on annotators can find anybody with the work that one person may do."""
+"""Whether rules for annotators can find anybody with the work that one person may do."""
 
 import re
 
@@ -26,8 +26,7 @@ async def page_of(researcher, campaign, part):
 
 
 GOLD_CANNOT = (
-    "With 6 HITs per person, each person sees about 1 gold item; "
-    "this rule needs 5 failed ones, so it cannot find anyone."
+    "With 6 HITs per person, each person sees about 1 gold item; this rule needs 5 failures, so it cannot find anyone."
 )
 
 
@@ -63,7 +62,7 @@ async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, r
 async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
     campaign = await with_gold(engine, ITEMS + GOLD[: GOLD.index("g3")], hits_per_annotator=None, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
-    assert "One person sees at most 3 gold items; this rule needs 5 failed ones, so it cannot find anyone." in html
+    assert "One person sees at most 3 gold items; this rule needs 5 failures, so it cannot find anyone." in html
 
 
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):

@@ -345,7 +345,7 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
     said = {"annotators": "3", "careless": "100", "careless_how": "straight_line", "like": "mlqe-ro-en"}
     unknown = await researcher.post(address, data=said | {"like": "nobody"})
     assert unknown.status_code == 422
-    assert "There is no crowd “nobody”" in unknown.text
+    assert "There are no simulated annotators “nobody”" in unknown.text
     assert (await researcher.post(address, data=said)).status_code == 303
 
 

@@ -129,7 +129,7 @@ async def withdraw_campaign_invitation(connection: Transaction, slug: str, invit
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
 
 
-@router.post("/links", dependencies=[password_confirmation_dependency("make a read-only link")])
+@router.post("/links", dependencies=[password_confirmation_dependency("create a read-only link")])
 async def submit_shared_link(
     *, request: Request, database: Database, session: Researcher, slug: str, now: Now, words: MemberFormText = ""
 ) -> HTMLResponse:

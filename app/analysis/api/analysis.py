@@ -33,7 +33,7 @@ class ScoreMethodSchema(BaseModel):
     title: str
     assumes: str = Field(description="The assumptions of the method, in a sentence.")
     unit: str = Field(description="Unit of its scores, in words.")
-    reads: JudgmentKind = Field(description="The kind of answers that it takes.")
+    reads: JudgmentKind = Field(description="The kind of answers it uses.")
 
 
 class TableMethodSchema(BaseModel):
@@ -42,7 +42,7 @@ class TableMethodSchema(BaseModel):
     title: str
     explanation: str
     per_item: bool = Field(description="Whether there is a row for each item.")
-    reads: list[JudgmentKind] = Field(description="The kinds of answers that it takes; one is enough.")
+    reads: list[JudgmentKind] = Field(description="The kinds of answers it can use; one is enough.")
 
 
 class AnalysisMethodsSchema(BaseModel):
@@ -57,7 +57,7 @@ class AnalysisMethodsSchema(BaseModel):
 async def list_analysis_methods(
     connection: Transaction, access: CurrentAccess, slug: str, criterion: CriterionQuery = ""
 ) -> AnalysisMethodsSchema:
-    """List the methods that score items and the tables that the campaign's design and its items' columns support.
+    """List the scoring methods and the tables that the campaign's design and item columns support.
 
     Whether a method has enough answers is known only when it is requested. Tables that show single annotators are only
     for users whose role may see people (`role_forbids`), and so is `group`.
@@ -103,28 +103,21 @@ class ColumnSchema(BaseModel):
 MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be most items of a campaign
 NOTE_CODES = (
     "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
-    "`confidence_too_high`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
-    "`draws_without_figure`, "
-    "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_a_pair`, "
-    "`few_items_shared`, `fewer_than_three_labels`, "
-    "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `higher_start`, "
-    "`halo`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, `items_unscored`, "
-    "`items_unseen`, `items_without_label`, `judged_again`, `judged_nothing`, `labels_are_cut`, `labels_in_points`, "
-    "`labels_of_one_annotator`, "
-    "`mean_over_pairs`, `most_groups`, `never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, "
-    "`no_intervals`, `no_reliability`, "
-    "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, "
-    "`not_judged`, `not_settled`, "
-    "`not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, `one_label`, "
-    "`one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
+    "`confidence_too_high`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, `draws_without_figure`, "
+    "`draws_without_value`, `errors_by_probes`, `errors_left_out`, `few_items_a_pair`, `few_items_shared`, "
+    "`fewer_than_three_labels`, `figure_without_interval`, `groups_of_annotators`, `groups_of_items`, "
+    "`groups_of_systems`, `higher_start`, `halo`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, "
+    "`items_set_aside`, `items_unscored`, `items_unseen`, `items_without_label`, `judged_again`, `judged_nothing`, "
+    "`labels_are_cut`, `labels_in_points`, `labels_of_one_annotator`, `mean_over_pairs`, `most_groups`, "
+    "`never_compared`, `no_finite_score`, `no_halo_figure`, `no_interval`, `no_intervals`, `no_reliability`, "
+    "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, `not_judged`, "
+    "`not_settled`, `not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, "
+    "`one_label`, `one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
     "`pairs_missing`, `pairs_without_value`, `plain_means`, `read_as`, `repeats_left_out`, `rounded_to_points`, "
-    "`same_items_side_by_side`, `scores_drawn_together`, `single_judgments_left_out`, "
-    "`start_left_out`, `starts_left_out`, `taken_as_known`, `taken_for_most`, `ties_count_half`, "
-    "`ties_in_every_triad`, "
-    "`too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, "
-    "`unknown_pairs_left_out`, `unmet_classes`, "
-    "`unrated`, `unscored_left_out`, "
-    "`weighted_and_corrected`, `without_judgment`"
+    "`same_items_side_by_side`, `scores_drawn_together`, `single_judgments_left_out`, `start_left_out`, "
+    "`starts_left_out`, `taken_as_known`, `taken_for_most`, `ties_count_half`, `ties_in_every_triad`, "
+    "`too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, `unknown_pairs_left_out`, "
+    "`unmet_classes`, `unrated`, `unscored_left_out`, `weighted_and_corrected`, `without_judgment`"
 )
 
 

@@ -22,14 +22,14 @@ class RemarkSchema(BaseModel):
     number: int = Field(description="Number of the answer: `seq` in exports.")
     received_at: datetime
     hit: int
-    annotator: str = Field(description="A1, A2, ..., as pages call them.")
+    annotator: str = Field(description="A1, A2, ..., as shown on pages.")
     pseudonym: str = Field(description="As in exports.")
     item: str | None = Field(description="Your id of the item; null for a comment on the HIT.")
     segment: str | None = Field(description="The segment, if the item is an output of a system.")
     check: bool = Field(description="Whether it is a gold or attention item.")
     flag: str | None = Field(description="What is wrong with the item; empty where no reason is asked for.")
     comment: str | None
-    counts: bool = Field(description="False if the answer is left out.")
+    counts: bool = Field(description="False if the answer is excluded.")
 
 
 class RemarkPageSchema(BaseModel):

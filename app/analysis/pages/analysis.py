@@ -109,7 +109,7 @@ async def download_figure_svg(
     """Send a picture of the page for papers. Refused: `figure_not_found`."""
     picture = await load_analysis_picture(fits, database, slug, name, view)
     if picture is None:
-        raise NotFound(f"There is no picture of {shorten_echo(name)} for these answers.", code="figure_not_found")
+        raise NotFound(f"There is no chart of {shorten_echo(name)} for these answers.", code="figure_not_found")
     svg = english_environment.get_template("admin/_analysis_figure.xml").render(picture=picture)
     headers = download_headers(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
     return Response(svg, media_type="image/svg+xml", headers=headers)
@@ -153,7 +153,7 @@ async def show_analysis_part(
     can_see_annotators = access.can(SEE_PEOPLE)
     part = analysis_page_parts(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
     if part is None:
-        raise NotFound(f"The analysis has no part “{shorten_echo(section)}”.", code="part_not_found")
+        raise NotFound(f"The analysis has no section “{shorten_echo(section)}”.", code="part_not_found")
     context = await load_analysis_context(
         database, slug, view, single_part=section, can_see_annotators=can_see_annotators
     )

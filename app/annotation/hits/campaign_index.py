@@ -21,7 +21,7 @@ from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_arrays_on_driver
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.campaign import Campaign
-from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, item_status_sql
+from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, item_status_flags_sql
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
 from app.selection.implied_pairs import ImpliedPairFilter
@@ -41,7 +41,8 @@ SELECT_LOAD_POSITION = text(f"""
 UNJUDGED_PEOPLE_SQL = "(SELECT unjudged_people FROM campaigns WHERE id = $1)"
 ASKED_CRITERION_SQL = "(SELECT asked_criterion FROM campaigns WHERE id = $1)"
 SELECT_DECIDING_POSTERIORS = f"""
-    SELECT decides.score, decides.variance, p.judgments, {item_status_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
+    SELECT decides.score, decides.variance, p.judgments,
+           {item_status_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
     FROM posteriors p, LATERAL ({deciding_estimates_sql(ASKED_CRITERION_SQL)}) AS decides
     WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
 """

@@ -65,7 +65,7 @@ def draw_streaming_hit(
         leases_by_segment = open_hits.segments + Counter(
             lease.segment for lease in leases_pending if lease.segment is not None
         )
-        return draw_systems_hit(
+        return draw_systems_then_segment(
             assignment,
             campaign_index,
             full_items=full_items,
@@ -95,7 +95,7 @@ def draw_streaming_hit(
     return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
 
 
-def draw_systems_hit(
+def draw_systems_then_segment(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     *,

@@ -351,7 +351,7 @@ async def lease_hit(
         annotator=assignment.annotator_id,
         assignment=assignment.assignment_id,
         segment=proposal.segment,
-        capped=capped_items(assignment, proposal.items),
+        capped=items_with_judgment_limit(assignment, proposal.items),
         few_open=assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
         repeat_items=assignment.repeat_items,
         hits_per_annotator=assignment.hits_per_annotator,
@@ -389,7 +389,7 @@ async def renew_lease(
         annotator=assignment.annotator_id,
         assignment=assignment.assignment_id,
         segment=assignment.hit_segment,
-        capped=capped_items(assignment, assignment.hit_items),
+        capped=items_with_judgment_limit(assignment, assignment.hit_items),
         few_open=False,
         repeat_items=assignment.repeat_items,
         hits_per_annotator=assignment.hits_per_annotator,
@@ -408,7 +408,7 @@ async def renew_lease(
     return expires_at
 
 
-def capped_items(assignment: AssignmentState | HeldHit, items: Sequence[int]) -> list[int]:
+def items_with_judgment_limit(assignment: AssignmentState | HeldHit, items: Sequence[int]) -> list[int]:
     """Return the items of a HIT that have a limit on judgments, which items of every HIT do not."""
     return [item for item in items if item not in assignment.always_shown]
 

@@ -26,7 +26,7 @@ from app.annotation.hits.lease_sql import (
     SELECT_SHOWN_ITEMS,
     SELECT_SHOWN_OUTPUTS,
     ShownItems,
-    capped_items,
+    items_with_judgment_limit,
     lease_hit,
     renew_lease,
 )
@@ -36,7 +36,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
-from app.designs.item_names import draft_entries_named_by_position
+from app.designs.item_names import rename_draft_entries_to_positions
 from app.quality.checks import CheckItem, load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.segments import items_representing_their_output
@@ -314,7 +314,7 @@ async def resume_held_hit(
         items=assignment.hit_items,
         shown=items,
         segment=assignment.hit_segment,
-        capped=capped_items(assignment, assignment.hit_items),
+        capped=items_with_judgment_limit(assignment, assignment.hit_items),
         wanted=assignment.judgments_per_item,
         now=now,
     )
@@ -340,7 +340,7 @@ async def resume_held_hit(
         items=shown,
         ids=ids,
         texts=texts,
-        draft=draft_entries_named_by_position(assignment.draft or {}, shown),
+        draft=rename_draft_entries_to_positions(assignment.draft or {}, shown),
         expires_at=expires_at,
         segment=assignment.hit_segment,
         source_and_reference=row.source_and_reference,

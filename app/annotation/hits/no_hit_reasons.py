@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_hit import draw_systems_hit
+from app.annotation.hits.draw_hit import draw_systems_then_segment
 from app.annotation.hits.hit_proposal import items_never_repeated
 from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_values
@@ -53,7 +53,7 @@ def has_hit_left_after_answering(
     """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
-        trial_draw = draw_systems_hit(
+        trial_draw = draw_systems_then_segment(
             assignment,
             campaign_index,
             full_items=campaign_index.index.full_items(Counter(answered_items)),

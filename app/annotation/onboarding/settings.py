@@ -30,8 +30,9 @@ class VisitSettings(InputModel):
         description="Visitors of the open link must enter it. Do not use one of your own passwords.",
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
-        default=None, title="People from one network address", json_schema_extra=EDITABLE,
-        description="Most new people per hour, for example from one school. Empty: the server’s limit, usually 60.",
+        default=None, title="New people per network address", json_schema_extra=EDITABLE,
+        description="Maximum number of new people per hour, for example from one school. Empty: the server’s "
+        "limit, usually 60.",
     )  # fmt: skip
     welcome: bool = Field(
         default=Campaign.welcome, title="Welcome page",

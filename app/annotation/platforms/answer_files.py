@@ -83,8 +83,7 @@ def read_result_rows(
     if value_reader.criterion_names and not file_format.has_criteria:
         raise Invalid(
             f"This campaign asks about {join_names(value_reader.criterion_names)}, but a result file of "
-            f"{platform.title} "
-            "cannot say which criterion a value is for. Nothing was imported.",
+            f"{platform.title} cannot say which criterion a value is for. Nothing was imported.",
             code="criteria_not_imported",
         )
     try:
@@ -92,8 +91,8 @@ def read_result_rows(
     except Invalid as refused:
         if refused.code == "file_empty" and reader.notes.rejected:
             raise Invalid(
-                f"All {reader.notes.rejected:,} results of this file were rejected, cancelled or ignored, so they were "
-                "left out. Nothing was imported.",
+                f"All {reader.notes.rejected:,} results in this file are marked as rejected, cancelled or ignored, "
+                "so they were left out. Nothing was imported.",
                 code="all_rejected",
             ) from None
         raise

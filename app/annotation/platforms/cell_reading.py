@@ -232,8 +232,8 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
         refuse_line(
             "decimal_unclear",
             line,
-            f"“{cell}” can be a number with a decimal comma, or one above a thousand. Say which with the option "
-            "decimal (point or comma).",
+            f"“{cell}” can be a number with a decimal comma, or a whole number above a thousand. Say which with the "
+            "option decimal (point or comma).",
         )
     return next((comma for comma in numbers if comma is not None), None)
 
@@ -255,7 +255,7 @@ def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: Date
         refuse_line(
             "date_order_unclear",
             line,
-            f"no date of this file tells whether the day or the month comes first in “{shorten_echo(cell)}”. Say so "
+            f"no date in this file shows whether the day or the month comes first in “{shorten_echo(cell)}”. Say so "
             "with the option date_order (day_first or month_first).",
         )
     return next((day_first for day_first in orders if day_first is not None), None)

@@ -119,7 +119,7 @@ def numbered_family_sizes(columns: Sequence[str]) -> dict[str, int]:
     }
 
 
-def expand_column_wildcard(name: str, columns: Sequence[str]) -> list[str]:
+def expand_number_wildcard(name: str, columns: Sequence[str]) -> list[str]:
     """Return the columns that a name stands for: those with a number instead of its `*`, or the column itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
@@ -148,7 +148,7 @@ def map_to_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: 
     mapping = {role: name for role, name in (likely_columns | chosen_columns).items() if name != NO_COLUMN_MARK}
     if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
         refuse_unmapped_columns(upload.columns, proposed)
-    families = {role: expand_column_wildcard(name, upload.columns) for role, name in mapping.items()}
+    families = {role: expand_number_wildcard(name, upload.columns) for role, name in mapping.items()}
     check_mapped_columns(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
@@ -211,13 +211,12 @@ def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str])
     missing_roles = [role for role in required_roles if role not in proposed]
     likely = ", ".join(f"{role}_column={shorten_echo(proposed[role])}" for role in COLUMN_ROLES if role in proposed)
     advice = f" Likely: {likely}." if proposed else ""
-    lacking = f" It lacks a likely one for {join_names(missing_roles)}." if missing_roles else ""
+    lacking = f" No column looks right for {join_names(missing_roles)}." if missing_roles else ""
     raise Invalid(
         f"This file has the columns {join_names(columns)}. Name the columns for item, value and annotator "
-        f"(item_column, value_column and annotator_column).{advice}{lacking} A file with the columns hit, annotator, "
-        "item and value, or a "
-        "result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... needs no such options. Nothing "
-        "was imported.",
+        f"(item_column, value_column and annotator_column).{advice}{lacking} A file with the columns hit, "
+        "annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... "
+        "needs no such options. Nothing was imported.",
         code="result_columns",
         columns=shorten_names(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},

@@ -154,17 +154,17 @@ def split_record_into_rows(record: UploadedRow) -> Iterator[tuple[int, dict[str,
 
     """
     if JSONL_LIST_COLUMNS.keys().isdisjoint(record.values):
-        yield record.line, format_result_cells(record.values)
+        yield record.line, cells_by_standard_column(record.values)
         return
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
     items, values = (column if isinstance(column, list) else [] for column in lists)
     if not items or len(items) != len(values):
         refuse_line("lists_unequal", record.line, "items and values must be two lists of the same length, in JSONL.")
     for item, value in zip(items, values, strict=True):
-        yield record.line, format_result_cells(record.values | {"items": item, "values": value})
+        yield record.line, cells_by_standard_column(record.values | {"items": item, "values": value})
 
 
-def format_result_cells(values: dict[str, Any]) -> dict[str, str]:
+def cells_by_standard_column(values: dict[str, Any]) -> dict[str, str]:
     return {RESULT_COLUMN_ALIASES.get(name, name): format_cell(value).strip() for name, value in values.items()}
 
 
@@ -184,7 +184,7 @@ def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: 
         Invalid: `criterion_unknown`.
 
     """
-    criterion_reader = value_reader.criterion_format(criterion or "")
+    criterion_reader = value_reader.find_format_of_criterion(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
         message = f"the campaign does not ask about “{shorten_echo(criterion)}”" if criterion else missing_message
@@ -278,7 +278,7 @@ def check_class_label(line: int, value: float, label: str, classes: Sequence[str
     """
     own_label = classes[int(value)] if classes else ""
     if label not in ("", own_label):
-        label_text = f"called “{shorten_echo(own_label)}” here" if own_label else "no class here"
+        label_text = f"called “{shorten_echo(own_label)}” here" if own_label else "not a label in this campaign"
         refuse_line(
             "class_unknown",
             line,
@@ -332,7 +332,7 @@ def sort_by_position(rows: list[JudgmentTuple]) -> None:
     if positions == {None}:
         return
     if None in positions or len(positions) < len(rows):
-        refuse_line("position_unusable", rows[0][1], "the rows of this HIT need a position each, and no two the same.")
+        refuse_line("position_unusable", rows[0][1], "each row of this HIT needs its own position.")
     rows.sort(key=itemgetter(0))
 
 
@@ -342,7 +342,7 @@ def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
     for item, line in zip(items, lines, strict=True):
         if item in seen:
             refuse_line(
-                "item_repeated", line, f"the item “{shorten_echo(item)}” is twice in this HIT of this annotator."
+                "item_repeated", line, f"the item “{shorten_echo(item)}” appears twice in this HIT by this annotator."
             )
         seen.add(item)
 

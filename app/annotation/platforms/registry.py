@@ -41,7 +41,7 @@ def links_by_platform(base_url: str, link_key: str) -> dict[str, str]:
     }
 
 
-def link_base_and_key(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
+def choose_link_base_and_key(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
     """Return the base address and the key for the links of a campaign; for an arm of an experiment, those of the
     experiment. `experiment_key` is None if the campaign is no arm.
     """

@@ -53,7 +53,7 @@ class CrowdSettings(InputModel):
         default="USD", title="Currency", json_schema_extra=EDITABLE, description="Currency of the pay."
     )
     in_short: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
-        default="", title="In short", json_schema_extra=EDITABLE,
+        default="", title="Short instructions", json_schema_extra=EDITABLE,
         description="The instructions in one line, shown above every HIT.",
     )  # fmt: skip
     leave_early: bool = Field(
@@ -81,7 +81,7 @@ class CrowdSettings(InputModel):
         description="Code or https:// address for people stopped by quality checks.",
     )  # fmt: skip
     return_screened_out: ReturnCodeOrUrl | None = Field(
-        default=Campaign.return_screened_out, title="Code for screening out", json_schema_extra=EDITABLE,
+        default=Campaign.return_screened_out, title="Code for people screened out", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who did not qualify.",
     )  # fmt: skip
     return_nothing_left: ReturnCodeOrUrl | None = Field(

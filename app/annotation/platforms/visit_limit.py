@@ -28,8 +28,8 @@ from app.settings import Settings
 log = logging.getLogger(__name__)
 
 REFUSED_VISITS_ADVICE = (
-    "More people used the open link within an hour than it admits. If they are a class or an office that shares a "
-    "network address, raise “People from one network address” in the settings."
+    "More people used the open link within an hour than the limit allows. If they are a class or an office that "
+    "shares a network address, raise “New people per network address” in the settings."
 )
 
 # The campaign's own count has an empty address.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.platforms.registry import link_base_and_key, links_by_platform
+from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
@@ -67,7 +67,7 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaign_list`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
-        link_by_platform = links_by_platform(*link_base_and_key(server_url, row.link_key, row.experiment_key))
+        link_by_platform = links_by_platform(*choose_link_base_and_key(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
         fields["better_rule"] = hints.find_better_rule_for_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
@@ -161,11 +161,9 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
         CAMPAIGN_NOT_FOUND
         | {
             409: "`wrong_status`, `nothing_wanted`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, "
-            "`expected_impossible`, "
-            "`baseline_unknown`, "
-            "`column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`, "
-            "`one_system`, `too_few_common_segments`, `iterations_of_systems`, `implied_of_systems`, "
-            "`content_of_systems`"
+            "`expected_impossible`, `baseline_unknown`, `column_unknown`, `shown_too_long`, `media_missing`, "
+            "`media_wrong_kind`, `media_link_refused`, `one_system`, `too_few_common_segments`, "
+            "`iterations_of_systems`, `implied_of_systems`, `content_of_systems`"
         }
     ),
 )
@@ -201,7 +199,7 @@ async def list_items(
     offset: Annotated[int, Query(ge=0, le=MAX_UPLOAD_ROWS)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Items:
-    """Return a page of the items, in the order of their numbers."""
+    """Return one page of the items, ordered by number."""
     campaign = await load_campaign_by_slug(connection, slug)
     total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=offset, limit=limit)
     item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]

@@ -25,7 +25,7 @@ PAIRWISE_MEANING = (
     "one of them prevails. It cannot tell which labels are right, because annotators who share a mistake agree as well."
 )
 COHEN_MEANING = (
-    "How far two annotators agree beyond what their own habits of labelling would give by chance: 0 is chance and 1 is "
+    "How far two annotators agree beyond what their own labelling habits would give by chance: 0 is chance and 1 is "
     "complete agreement. It is low if one label prevails, even if both are good, and high if both share a mistake. It "
     "measures consistency, not whether labels are right."
 )
@@ -108,7 +108,7 @@ def cohens_kappa(
         judgments,
         shared,
         COHEN_MEANING,
-        undefined_reason="both annotators gave one and the same label throughout",
+        undefined_reason="both annotators always gave the same label",
         draws=draws,
         level=level,
         rng=rng,

@@ -211,7 +211,8 @@ class _AnnotatorMeans:
 def _annotators_without_repeats_notes(repeats: Integers, annotators: Integers) -> tuple[Note, ...]:
     annotator_numbers = np.unique(annotators)
     without_repeats = int((repeats[annotator_numbers] == 0).sum())
-    sentence = f"{without_repeats} of {annotator_numbers.size} annotators judged nothing twice, so they have no figure."
+    subject = f"{without_repeats} of {annotator_numbers.size} annotators"
+    sentence = f"{subject} never judged anything twice, so they have no value."
     return (Note("nothing_judged_twice", sentence),) if without_repeats else ()
 
 

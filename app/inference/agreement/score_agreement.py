@@ -41,7 +41,7 @@ SPLIT_HALF_MEANING = (
     "{how}. It estimates whether similar annotators would give the same order again, not whether that order is right."
 )
 HALF_LENGTH_TEXT = "for half of the judgments"
-FULL_LENGTH_TEXT = "stepped up to all judgments by the formula of Spearman and Brown"
+FULL_LENGTH_TEXT = "extrapolated to all judgments by the Spearman-Brown formula"
 
 
 def mean_annotator_correlation(
@@ -88,7 +88,7 @@ def mean_annotator_correlation(
         judgments,
         shared,
         CORRELATION_MEANING.format(what="order" if kind == "spearman" else "proportions"),
-        undefined_reason="one of the two gave the same score throughout",
+        undefined_reason="one of the two always gave the same score",
         draws=draws,
         level=level,
         rng=rng,
@@ -98,8 +98,8 @@ def mean_annotator_correlation(
     if loss < MIN_REPORTED_LOSS:
         return agreement
     sentence = (
-        f"Orders of few items correlate less than those of many, here by about {loss:.2f}. The interval does not allow "
-        "for that."
+        f"Rankings of few items correlate less than those of many, here by about {loss:.2f}. The interval does not "
+        "account for that."
     )
     return replace(agreement, notes=(*agreement.notes, Note("few_items_a_pair", sentence)))
 

@@ -194,9 +194,7 @@ def _refuse_too_few_labels(labels: Integers, n_labels: int) -> None:
     if not len(labels):
         raise Inestimable("There are no labels, so nothing can be estimated.", code="no_labels")
     if n_labels < 2:
-        raise Inestimable(
-            "There is only one label to choose, so there is nothing to be right or wrong about.", code="one_class"
-        )
+        raise Inestimable("There is only one label to choose, so no label can be wrong.", code="one_class")
 
 
 def _make_smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) -> ClassParameters:
@@ -254,7 +252,7 @@ def _climb_with_restarts(
         notes = latent_class_notes.restart_notes(first, best, higher, unconverged, restarts)
     if not best.converged:
         raise NotConverged(
-            f"The fit did not settle in {rule.max_iterations:,} iterations: the last one still gained "
+            f"The fit did not converge in {rule.max_iterations:,} iterations: the last one still gained "
             f"{best.trace[-1] - best.trace[-2]:.2g} of log-likelihood. Allow more iterations or more tolerance.",
             code="not_converged",
         )

@@ -44,15 +44,15 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
     active, used = np.flatnonzero(label_counts.sum(axis=1)), np.flatnonzero(label_counts.sum(axis=0))
     notes: list[Note] = []
     if len(used) == 1:
-        sentence = f"Every label is {used[0]}, so it is unknown how annotators would label anything else."
+        sentence = f"Every label is {used[0]}, so nothing is known about how annotators use other labels."
         notes.append(Note("one_label", sentence))
     if len(active) == 1:
         sentence = "All labels are by one annotator, so this measures consistency, not accuracy."
         notes.append(Note("labels_of_one_annotator", sentence))
     if label_matrix.counts.sum(axis=1).max() < 3:
         sentence = (
-            "No item has three labels. Two labels do not settle both the accuracy of annotators and the frequency of "
-            "classes, so these partly depend on the starting values."
+            "No item has three labels. Two labels do not determine both the accuracy of annotators and the "
+            "frequency of classes, so these partly depend on the starting values."
         )
         notes.append(Note("fewer_than_three_labels", sentence))
     return notes + _annotator_group_notes(_group_of_each_annotator(label_matrix), active)
@@ -64,10 +64,10 @@ def restart_notes(
     """Return notes on the random starts; the counts are those of `latent_classes.best_of_restarts`."""
     notes: list[Note] = []
     if unconverged_count:
-        sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not settle and were left out."
+        sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not converge and were left out."
         notes.append(Note("starts_left_out", sentence))
     if not first_climb.converged:
-        sentence = "The requested start did not settle either. The result is from the best random start."
+        sentence = "The requested start did not converge either. The result is from the best random start."
         notes.append(Note("start_left_out", sentence))
     elif higher_count:
         sentence = (

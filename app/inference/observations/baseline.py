@@ -209,7 +209,7 @@ def unjudged_notes(noun: str, numbering: Numbering) -> list[Note]:
     """Return at most one note, on the numbers without a judgment."""
     missing = np.flatnonzero(~numbering.is_judged)
     return (
-        [Note("without_judgment", "{0} had no judgment and no estimate.", make_mention(noun, missing))]
+        [Note("without_judgment", "{0} has no judgments and no estimate.", make_mention(noun, missing))]
         if len(missing)
         else []
     )

@@ -55,7 +55,7 @@ class PairOutcomeCounts:
         return self.low_won + self.high_won + self.tied
 
     @property
-    def is_compared(self) -> BooleanArray:
+    def item_was_compared(self) -> BooleanArray:
         """Return whether each item was compared with any other, (n_items,)."""
         compared = np.zeros(self.n_items, dtype=np.bool_)
         compared[self.low] = compared[self.high] = True
@@ -199,6 +199,6 @@ def connected_group_of_each_item(comparisons: PairOutcomeCounts, *, strongly_con
 
 def uncompared_item_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
-    uncompared = np.flatnonzero(~comparisons.is_compared)
-    sentence = "Nothing is known about {0}, for lack of comparisons with other items."
+    uncompared = np.flatnonzero(~comparisons.item_was_compared)
+    sentence = "Nothing is known about {0}: no comparisons with other items."
     return (Note("never_compared", sentence, make_mention("item", uncompared)),) if uncompared.size else ()

@@ -14,7 +14,7 @@ from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 COMPANY_NOTE = Note(
     "counts_depend_on_company",
     "A count also depends on the strength of the items that an item was shown with. It is fair if items are combined "
-    "at random, and too close to 0 if similar items are shown together. Bradley-Terry allows for that.",
+    "at random, and too close to 0 if similar items are shown together. Bradley-Terry accounts for that.",
 )
 
 

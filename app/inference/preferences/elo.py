@@ -131,7 +131,7 @@ def _elo_ratings_after_judgments(
 
 
 def _elo_notes(is_judged: BooleanArray) -> tuple[Note, ...]:
-    sentence = "Elo ratings depend on the order of the judgments; Bradley-Terry uses all of them alike."
+    sentence = "Elo ratings depend on the order of the judgments; Bradley-Terry weights them all equally."
     order_note = Note("order_matters", sentence)
     unjudged = np.flatnonzero(~is_judged)
     if not unjudged.size:

@@ -91,16 +91,17 @@ def _sum_pair_values_by_item(comparisons: PairOutcomeCounts, low: Array, high: A
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
     notes = list(uncompared_item_notes(comparisons))
-    only_ties = np.flatnonzero(comparisons.is_compared & (opponents == 0))
+    only_ties = np.flatnonzero(comparisons.item_was_compared & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."
         notes.append(Note("nothing_but_ties", sentence, make_mention("item", only_ties)))
-    possible = int(comparisons.is_compared.sum()) - 1
+    possible = int(comparisons.item_was_compared.sum()) - 1
     met_some = np.flatnonzero((opponents > 0) & (opponents < possible))
     if met_some.size:
         sentence = (
             f"Not all items were compared with all others: {met_some.size} of {possible + 1} items met only some of "
-            "the others, so a score also depends on the strength of an item's opponents. Bradley-Terry allows for that."
+            "the others, so a score also depends on the strength of an item's opponents. Bradley-Terry accounts "
+            "for that."
         )
         notes.append(Note("not_all_met", sentence))
     return tuple(notes)

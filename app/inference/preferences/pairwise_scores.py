@@ -34,8 +34,8 @@ _NEWTON_LIMIT, _MAX_STEP_HALVINGS = 100, 40
 _DENSE_SOLVE, _DENSE_INVERSE, _SMALL_GROUP = 400, 2000, 100
 _CG_TOLERANCE, _CG_LIMIT = 1e-5, 400
 _NOT_CONVERGED = (
-    "The scores did not settle: the judgments are likeliest with infinite differences. A prior above 0, or a stronger "
-    "one, limits them."
+    "The scores did not converge: the judgments are most likely with infinite differences. A prior above 0, or a "
+    "stronger one, limits them."
 )
 _PROBES, _PROBE_SEED, _PROBE_ERROR = 32, 20180715, 0.2
 
@@ -190,7 +190,7 @@ def _scatter_member_values(values: Array, members: Integers, n_items: int) -> Ar
 
 def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) -> tuple[Note, ...]:
     notes = []
-    ungrouped = np.flatnonzero(comparisons.is_compared & (group < 0))
+    ungrouped = np.flatnonzero(comparisons.item_was_compared & (group < 0))
     if ungrouped.size:
         sentence = (
             "Without a prior there is no finite score for {0}: between such an item and any other, all comparisons, "

@@ -47,7 +47,7 @@ def fit(
     there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as `to_comparison_arrays`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
-    compared_items = np.flatnonzero(comparisons.is_compared)
+    compared_items = np.flatnonzero(comparisons.item_was_compared)
     notes = uncompared_item_notes(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
@@ -66,7 +66,7 @@ def fit(
         return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
     score = nothing
     score[compared_items] = f
-    return AbsoluteScores(score, comparisons.is_compared, (), notes)
+    return AbsoluteScores(score, comparisons.item_was_compared, (), notes)
 
 
 def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers) -> Note:

@@ -81,7 +81,7 @@ def fit(
     edges = _make_comparison_edges(
         annotators * n_items + first, annotators * n_items + second, outcomes, annotators, hits
     )
-    for annotator, transitive, without_ties in _iterate_triads(edges):
+    for annotator, transitive, without_ties in _iterate_triad_batches(edges):
         kinds = (np.ones_like(transitive), transitive, without_ties, transitive & without_ties)
         counts += [np.bincount(annotator[kind], minlength=n_annotators) for kind in kinds]
     if not counts.any():
@@ -163,7 +163,7 @@ def _make_comparison_edges(
     return _ComparisonEdges(source[order], target[order], outcome[order], annotators[order], hits[order], degree.size)
 
 
-def _iterate_triads(edges: _ComparisonEdges) -> Iterator[tuple[Integers, BooleanArray, BooleanArray]]:
+def _iterate_triad_batches(edges: _ComparisonEdges) -> Iterator[tuple[Integers, BooleanArray, BooleanArray]]:
     """Yield all triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
     keys = edges.source * edges.n_nodes + edges.target
     follower_counts = count_equal_followers(edges.source)

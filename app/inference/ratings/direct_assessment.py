@@ -255,9 +255,7 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
     judged_again = int((tally.judgments > tally.annotators).sum())
     notes = []
     if unjudged:
-        notes.append(
-            Note("no_score", f"{_item_count_with_verb(unjudged, 'has', 'have')} no judgment, and so no score.")
-        )
+        notes.append(Note("no_score", f"{_item_count_with_verb(unjudged, 'has', 'have')} no judgment and no score."))
     if np.isnan(means.standard_error).all():
         notes.append(_no_intervals_note(tally))
     elif single:
@@ -276,7 +274,7 @@ def _no_intervals_note(tally: Tally) -> Note:
     """Return the note on why no item has an interval."""
     alone = tally.annotators.max() < 2
     why = "No item was judged by two annotators" if alone else "Annotators never gave an item different scores"
-    return Note("no_intervals", f"{why}, so it is unknown how far they differ, and there are no intervals.")
+    return Note("no_intervals", f"{why}, so their differences are unknown and there are no intervals.")
 
 
 def _item_count_with_verb(count: int, singular_verb: str, plural_verb: str) -> str:

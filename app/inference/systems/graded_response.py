@@ -212,7 +212,7 @@ def _maximise_posterior(
         options={"maxiter": max_iterations, "maxfun": 2 * max_iterations, "maxcor": 50, "gtol": 1e-5, "ftol": 1e-10},
     )
     if not result.success:
-        raise NotConverged(f"The fit did not settle within {result.nit} steps.", code="not_converged")
+        raise NotConverged(f"The fit did not converge within {result.nit} steps.", code="not_converged")
     log_a, b = _unpack_parameters(result.x, judge_count)
     return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
 

@@ -46,7 +46,7 @@ class AgreementWithOthers(QualityRule):
         ),
     )  # fmt: skip
     fewest_others: int = Field(
-        default=2, ge=1, le=100, title="Others who judged an item",
+        default=2, ge=1, le=100, title="Other annotators per item, at least",
         description="Items with fewer others are not compared.",
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ class AgreementWithOthers(QualityRule):
         sentence = (
             f"Agreement with the others is {format_with_places(agreement, 2)} ({format_with_places(low, 2)} to "
             f"{format_with_places(high, 2)}) over {comparable.sum()} judgments of items that {self.fewest_others} or "
-            f"more others judged; usual is {format_with_places(usual, 2)}."
+            f"more others judged; the usual value is {format_with_places(usual, 2)}."
         )
         return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
 
@@ -126,7 +126,7 @@ class AgreementWithOthers(QualityRule):
         if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
         sentence = (
-            f"Gave a different label from most others in {differs} of {judgments} judgments; usual is "
+            f"Gave a different label from most others in {differs} of {judgments} judgments; the usual share is "
             f"{format_share(1 - usual)}."
         )
         return RuleFinding({"differs": differs, "judgments": judgments, "usual": usual}, sentence)

@@ -18,9 +18,9 @@ class AtRandom(QualityRule):
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
     explanation: ClassVar[str] = (
-        "Finds people who probably answer at random, as estimated by the update law easl-aware. Other laws make no "
-        "such estimate. The law compares annotators by how well their answers agree, so it has the same limits as the "
-        "rule on agreement."
+        "Finds people who probably answer at random, as estimated by the update law easl-aware. Other update laws "
+        "make no such estimate. The law compares annotators by how well their answers agree, so it has the same "
+        "limits as the rule on agreement."
     )
 
     least_probability: float = Field(
@@ -49,7 +49,7 @@ class AtRandom(QualityRule):
         if unknown or behaviour.random_answer_probability < self.least_probability:
             return None
         probability = format_share(behaviour.random_answer_probability)
-        sentence = f"Answers at random with a probability of {probability}, by the update law."
+        sentence = f"Answers at random with a probability of {probability}, according to the update law."
         return RuleFinding(
             {"probability": behaviour.random_answer_probability, "judgments": len(behaviour.share)}, sentence
         )

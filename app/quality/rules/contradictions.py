@@ -32,7 +32,7 @@ class Contradictions(QualityRule):
 
     least_percent: Percent = Field(
         default=25, title="At least (%)",
-        description="With a lower share of reversed implied pairs, the rule finds no one.",
+        description="The rule ignores people with a lower share of reversed implied pairs.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
@@ -65,7 +65,7 @@ class Contradictions(QualityRule):
             return None
         sentence = (
             f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply; "
-            f"usual is {format_share(usual)}."
+            f"the usual share is {format_share(usual)}."
         )
         return RuleFinding({"contradicted": contradictions, "implied": implied_pairs, "usual": usual}, sentence)
 

@@ -1,4 +1,4 @@
-"""Rules on annotators who always answer at the ends of the scale, or always in its middle."""
+"""Rules for annotators who always answer at the ends of the scale, or always in its middle."""
 
 from abc import abstractmethod
 from math import nan
@@ -25,7 +25,7 @@ class ScaleRegionRule(QualityRule):
 
     least_percent: Percent = Field(
         default=70, title="At least (%)",
-        description="With a lower share of answers, the rule finds no one.",
+        description="The rule ignores people with a lower share of such answers.",
     )  # fmt: skip
 
     region_text: ClassVar[str]
@@ -70,7 +70,7 @@ class ScaleRegionRule(QualityRule):
         share = format_share(inside_count / answer_count)
         sentence = (
             f"{inside_count} of {answer_count} answers are {self.region_text} ({share}); "
-            f"usual is {format_share(usual)}."
+            f"the usual share is {format_share(usual)}."
         )
         return RuleFinding({"there": inside_count, "answers": answer_count, "usual": usual}, sentence)
 

@@ -1,4 +1,4 @@
-"""Rule on annotators who give the same answer again and again."""
+"""Rule for annotators who give the same answer again and again."""
 
 from itertools import pairwise
 from math import nan
@@ -30,7 +30,7 @@ class StraightLining(QualityRule):
 
     least_percent: Percent = Field(
         default=50, title="At least (%)",
-        description="With a lower share of answers like the previous one, the rule finds no one.",
+        description="The rule ignores people with a lower share of answers like the previous one.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
@@ -59,7 +59,7 @@ class StraightLining(QualityRule):
             return None
         sentence = (
             f"{repeats} of {repeatable} answers are like the previous one ({format_share(repeats / repeatable)}); "
-            f"usual is {format_share(usual)}."
+            f"the usual share is {format_share(usual)}."
         )
         return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)
 

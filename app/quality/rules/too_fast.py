@@ -23,8 +23,8 @@ class TooFast(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     explanation: ClassVar[str] = (
-        "Finds people who need a small part of the usual time, which is the median of the others’ medians. Some people "
-        "are quick and good. Slow answers are ignored, because people take breaks."
+        "Finds people who take only a small part of the usual time, which is the median of the others’ medians. "
+        "Some people are quick and good. Slow answers are ignored, because people take breaks."
     )
 
     share_percent: Percent = Field(
@@ -33,7 +33,7 @@ class TooFast(QualityRule):
         description="The rule finds people who answer more than half of their HITs faster than that.",
     )
     fewest_hits: int = Field(
-        default=5, ge=1, le=1000, title="HITs until a pace is known",
+        default=5, ge=1, le=1000, title="HITs, at least",
         description="Annotators with fewer HITs do not count for the usual time.",
     )  # fmt: skip
 

@@ -246,7 +246,7 @@ async def test_on_the_page_nothing_tells_a_check_from_an_item(engine, client):
 
 
 async def test_a_campaign_whose_settings_leave_no_room_for_checks_is_not_launched_with_them(engine):
-    with pytest.raises(Conflict, match="choose streaming"):
+    with pytest.raises(Conflict, match="checks need streaming"):
         await create_launched_campaign(engine, ITEMS, checks_percent=10, selection="iterations")
 
 

@@ -1,4 +1,4 @@
-"""Platform for tests alone, the toy shop. `tests.annotation.platforms.toy:create_app` is Easel with it."""
+"""The toy shop, a platform for tests only. `tests.annotation.platforms.toy:create_app` serves Easel with it."""
 
 from collections.abc import Mapping
 
@@ -35,6 +35,6 @@ TOY = Platform(
 def create_app() -> FastAPI:
     """Return Easel with the toy shop, for a server process."""
     PLATFORMS[TOY.name] = TOY
-    from app import main  # not before the registration: importing it makes the routes
+    from app import main  # after the registration: importing main creates the routes
 
     return main.create_app()

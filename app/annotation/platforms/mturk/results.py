@@ -97,7 +97,7 @@ def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> 
         refuse_line(
             "answer_column_unknown",
             line,
-            f"Easel does not know what {join_names(unknown)} says about an item: it reads Answer.range1 to "
+            f"Easel does not know the column {join_names(unknown)}. It reads Answer.range1 to "
             f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
             columns=shorten_names(unknown),
         )
@@ -150,7 +150,7 @@ def checked_mturk_item_ids(line: int, ids: list[str]) -> tuple[str, ...]:
         if not external_id:
             refuse_line("item_missing", line, f"Input.id{place} is empty.")
         if external_id in ids[: place - 1]:
-            refuse_line("item_repeated", line, f"the item “{shorten_echo(external_id)}” is twice in this HIT.")
+            refuse_line("item_repeated", line, f"the item “{shorten_echo(external_id)}” appears twice in this HIT.")
     return tuple(ids)
 
 
