@@ -7,6 +7,7 @@ import { localizeTimes } from "./admin/times.js";
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 
 localizeTimes(document);
+if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const label = button.textContent;

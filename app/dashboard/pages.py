@@ -121,12 +121,12 @@ async def dashboard_page(
         unseen_alerts = await alerts.load_newest_alerts(connection, campaign.id)
         turned_away = await visit_limit.count_recent_refusals(connection, campaign.id, now=now)
         changes = await audit_log.load_changes_since_launch(connection, campaign.id)
-        annotators_with_findings = await findings.count_annotators_with_findings(connection, campaign.id)
+        annotators_to_review = await findings.list_annotators_to_review(connection, campaign.id)
         rehearsal = (
             None if state.figures["answered"] else await rehearsal_offer.load_rehearsal_offer(connection, campaign)
         )
     allow_external_media(request, campaign)
-    base, done_at = request_base_url(request), state.figures["done_at"]
+    base, done_at = request_base_url(request), state.figures["cards"]["progress"]["done_at"]
     link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
     context = criterion_page_context(criterion) | {
         "law": criterion.law,
@@ -137,7 +137,7 @@ async def dashboard_page(
         "unjudged": unjudged,
         "left_over": left_over,
         "alerts": unseen_alerts,
-        "people_found": annotators_with_findings,
+        "to_review": annotators_to_review,
         "describe_alert": alert_sentence,
         "changes_since_launch": changes,
         "describe_change": audit_log.describe_log_line,

@@ -25,6 +25,7 @@ from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.ground.arrays import Array, Mask
+from app.quality.annotators import JOIN_LEASED_HITS, LOAD_USUAL_SECONDS
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
@@ -32,6 +33,7 @@ from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
 MAX_ITEM_NAME_CHARACTERS = 60
+MIN_USUAL_SECONDS = 1  # faster answers are a program's
 
 COUNT_LEASED_HITS = """
     SELECT count(*) FROM hits WHERE campaign_id = :campaign AND closed_at IS NULL AND leader IS NOT NULL
@@ -43,7 +45,10 @@ LOAD_CAMPAIGN_COUNTS = text(f"""
             AND EXISTS (SELECT 1 FROM responses r
                         WHERE r.campaign_id = :campaign AND r.annotator_id = a.id
                         AND {COUNTING_RESPONSES_CONDITION})) AS annotators,
-           ({COUNT_LEASED_HITS}) AS open_hits
+           ({COUNT_LEASED_HITS}) AS open_hits,
+           CASE WHEN CAST(:paid AS boolean) THEN
+               (SELECT count(*) FROM responses r {JOIN_LEASED_HITS}
+                WHERE r.campaign_id = :campaign AND r.replaces IS NULL) END AS paid_hits
 """)
 
 LIST_SCORES_OF_CRITERION = """
@@ -59,7 +64,8 @@ class CampaignSnapshot:
         criterion: The criterion that is shown.
         as_of: The moment, at most the end of the campaign.
         hit_count: Number of HITs that count.
-        counts: First answer, number of annotators, open HITs.
+        counts: First answer, number of annotators, open HITs, and answered HITs to pay for (None without pay).
+        usual_seconds: Median time of an answered HIT; None if unknown.
         simulated_hit_count: Number of HITs that simulated annotators answered.
         hits_by_minute: HITs by minute since 1970.
         item_names: Names of the items; empty if there are many.
@@ -81,6 +87,7 @@ class CampaignSnapshot:
     as_of: datetime
     hit_count: int
     counts: Row[Any]
+    usual_seconds: float | None
     simulated_hit_count: int
     hits_by_minute: dict[int, int]
     item_names: list[str]
@@ -122,6 +129,11 @@ class CampaignSnapshot:
         return np.where(gone, self.drawn_judgments, int(self.campaign.judgments_per_item))
 
     @property
+    def drawn_items_per_hit(self) -> int:
+        """Number of items of a HIT that get one of the wanted judgments."""
+        return int(self.campaign.items_per_hit) - len(self.campaign.always_shown)
+
+    @property
     def unread_answers(self) -> int:
         """Number of answers that the calibrated intervals do not include yet."""
         return self.hit_count - self.precision.answers
@@ -150,7 +162,8 @@ async def load_campaign_snapshot(
     campaign_id = criterion.campaign.id
     # First, so that they are never more than all.
     simulated_hits = await count_simulated_hits(connection, campaign_id)
-    counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, {"campaign": campaign_id, "now": now})).one()
+    count_parameters = {"campaign": campaign_id, "now": now, "paid": bool(criterion.campaign.pay_per_hit)}
+    counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, count_parameters)).one()
     hits_by_minute = await count_hits_per_minute(connection, campaign_id, as_of)
     driver = await driver_of(connection)
     index = (await cache.load_current_index(driver, criterion.campaign)).index
@@ -171,6 +184,7 @@ async def load_campaign_snapshot(
         as_of=as_of,
         hit_count=precision.state.answers + precision.remaining,
         counts=counts,
+        usual_seconds=await load_usual_seconds(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
         item_names=names,
@@ -186,6 +200,12 @@ async def load_campaign_snapshot(
         changes=await load_changes_since_launch(connection, campaign_id),
         crowd_gone=await is_rehearsal_crowd_gone(connection, criterion.campaign),
     )
+
+
+async def load_usual_seconds(connection: AsyncConnection, campaign_id: int) -> float | None:
+    """Load the median time of an answered HIT in seconds; None if it is unknown, or faster than people are."""
+    seconds = (await connection.execute(LOAD_USUAL_SECONDS, {"campaign": campaign_id})).scalar()
+    return seconds if seconds and seconds >= MIN_USUAL_SECONDS else None
 
 
 async def load_scores_and_variances(

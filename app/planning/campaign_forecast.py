@@ -124,7 +124,11 @@ class CampaignForecast:
     def findings(self) -> ForecastFindings:
         """Findings that the launch page repeats."""
         return ForecastFindings(
-            self.item_count, self.judgments_per_item, self.ends_before_warning, self.enough_judgments_per_item
+            self.item_count,
+            self.judgments_per_item,
+            self.ends_before_warning,
+            self.enough_judgments_per_item,
+            [None if more == float("inf") else self.judgments + round(more) for more in self.goal_forecast.band],
         )
 
     @property

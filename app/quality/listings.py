@@ -26,7 +26,12 @@ LIST_FINDINGS = text("""
     WHERE f.campaign_id = :campaign ORDER BY f.id DESC LIMIT :limit
 """)
 
-COUNT_ANNOTATORS_WITH_FINDINGS = text("SELECT count(DISTINCT annotator_id) FROM findings WHERE campaign_id = :campaign")
+LIST_ANNOTATORS_TO_REVIEW = text("""
+    SELECT DISTINCT ON (f.annotator_id) n.name, f.said
+    FROM findings f JOIN named_annotators n ON n.campaign_id = f.campaign_id AND n.id = f.annotator_id
+    JOIN annotators a ON a.campaign_id = f.campaign_id AND a.id = f.annotator_id
+    WHERE f.campaign_id = :campaign AND a.barred IS DISTINCT FROM 'excluded' ORDER BY f.annotator_id, f.id DESC
+""")
 
 LIST_CHECKS_WITH_REPORTS = text("""
     SELECT k.number, k.external_id, k.kind, k.shown, k.expected,
@@ -65,9 +70,9 @@ async def list_findings(
     return (await connection.execute(LIST_FINDINGS, {"campaign": campaign_id, "limit": limit})).all()
 
 
-async def count_annotators_with_findings(connection: AsyncConnection, campaign_id: int) -> int:
-    """Return the number of annotators with a finding."""
-    return int((await connection.execute(COUNT_ANNOTATORS_WITH_FINDINGS, {"campaign": campaign_id})).scalar_one())
+async def list_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+    """Return the annotators with a finding who are not excluded, each with `name` and the newest finding, `said`."""
+    return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
 
 def rule_title(rule_name: str) -> str:

@@ -3,11 +3,13 @@
 // Figures that everyone sees arrive as server-sent events, each a whole state. The table and the chosen item depend on the
 // page's address, so they are fetched again after each event.
 
-import { drawFigures, drawItem, tint } from "./figures.js";
+import { drawFigures, drawItem } from "./figures.js";
 import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
 import { setText } from "./text.js";
+import { localizeTimes } from "./times.js";
 
-const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#scores", "#item", "#unjudged"];
+const MIN_MS_BETWEEN_UPDATES = 2000;
+const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#cards", "#scores", "#item", "#unjudged"];
 
 const byId = (id) => document.getElementById(id);
 const dashboard = byId("dashboard");
@@ -34,30 +36,26 @@ async function refresh({ isLive = false } = {}) {
     const [old, next] = [document.querySelector(selector), fresh.querySelector(selector)];
     if (!old || !next || sourceByPart.get(selector) === next.outerHTML) continue;
     sourceByPart.set(selector, next.outerHTML);
-    const rowsBefore = isLive ? describeRows(old) : new Map();
+    const topsBefore = isLive ? topsOfRows(old) : new Map();
     replacePart(old, next);
-    showChanges(next, rowsBefore);
+    slideRows(next, topsBefore);
+    localizeTimes(next);
   }
   drawItem();
 }
 
-/** Return where each row of a part is, and its cells' texts, by key. */
-function describeRows(part) {
-  return new Map([...part.querySelectorAll("tr[data-key]")].map((row) => [
-    row.dataset.key, { top: row.getBoundingClientRect().top, texts: [...row.cells].map((cell) => cell.textContent) },
-  ]));
-}
+/** Return how far from the top of the window each row of a part is, by key. */
+const topsOfRows = (part) =>
+  new Map([...part.querySelectorAll("tr[data-key]")].map((row) => [row.dataset.key, row.getBoundingClientRect().top]));
 
-/** Let rows slide from where they were, and tint figures that differ. */
-function showChanges(part, rowsBefore) {
+/** Let rows slide from where they were. */
+function slideRows(part, topsBefore) {
+  if (reducedMotion.matches) return;
   for (const row of part.querySelectorAll("tr[data-key]")) {
-    const { top, texts } = rowsBefore.get(row.dataset.key) ?? {};
-    if (!texts) continue;
-    const distance = top - row.getBoundingClientRect().top;
-    if (Math.abs(distance) >= 1 && !reducedMotion.matches) {
+    const distance = topsBefore.get(row.dataset.key) - row.getBoundingClientRect().top;
+    if (Math.abs(distance) >= 1) {
       row.animate([{ transform: `translateY(${distance}px)` }, { transform: "none" }], { duration: 150, easing: "ease-out" });
     }
-    [...row.cells].forEach((cell, i) => { if (cell.matches(".figure:not(.place)") && cell.textContent !== texts[i]) tint(cell); });
   }
 }
 
@@ -132,6 +130,8 @@ let { version } = dashboard.dataset;
 let newestState = null; // what arrived and is not drawn yet, while no one looks
 let updatedAt = Date.now();
 let isConnected = false;
+let shownAt = -MIN_MS_BETWEEN_UPDATES;
+let waitingUpdate = 0; // the timer of an update that came too soon
 
 function showAge() {
   const seconds = Math.max(0, Math.round((Date.now() - updatedAt) / 1000));
@@ -139,8 +139,15 @@ function showAge() {
   setText(byId("updated"), `${isConnected ? "live · " : ""}updated ${count} ${unit} ago`);
 }
 
+/** Draw the newest state, but no sooner than `MIN_MS_BETWEEN_UPDATES` after the last one, so that figures can be read. */
 function showNewestState() {
-  if (document.hidden || !newestState) return;
+  const waitMs = shownAt + MIN_MS_BETWEEN_UPDATES - performance.now();
+  if (document.hidden || !newestState || waitingUpdate) return;
+  if (waitMs > 0) {
+    waitingUpdate = setTimeout(() => { waitingUpdate = 0; showNewestState(); }, waitMs);
+    return;
+  }
+  shownAt = performance.now();
   drawFigures(newestState);
   newestState = null;
   showAge();

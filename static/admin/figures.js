@@ -3,7 +3,7 @@
 import { bars, density, line, sweep } from "./charts.js";
 import { decoded, explore, paint, paintLegend } from "./heatmap.js";
 import { setText } from "./text.js";
-import { formatMoment, formatNearMoment, localizeTimes } from "./times.js";
+import { formatMoment, localizeTimes } from "./times.js";
 
 const byId = (id) => document.getElementById(id);
 const plot = (name) => document.querySelector(`[data-plot="${name}"]`);
@@ -25,13 +25,6 @@ export function drawFigures(newState = state) {
 
 /** Return the value at a place from 0 to 100 on the axis; for ratios to a reference, the odds. */
 const valueAt = (place, digits) => String(Number((state.unit.ticks ? place / (100 - place) : place).toPrecision(digits))).replace("-", "−");
-
-/** Tint what has just changed, for a second. */
-export function tint(element) {
-  element.classList.remove("changed");
-  void element.offsetWidth; // restarts the animation
-  element.classList.add("changed");
-}
 
 /** Return a function that shows text under a chart; without text, what `usualText` returns or the line said at first. */
 function readout(name, usualText) {
@@ -55,13 +48,12 @@ function fillTable(name, pairs) {
 }
 
 function drawHeadline() {
+  const { progress, people } = state.cards;
+  const texts = { ...state.words, judgments: progress.value, annotators: people.value };
   for (const element of document.querySelectorAll("[data-word]")) {
-    if (setText(element, state.words[element.dataset.word]) && element.tagName === "DD") tint(element);
+    const text = texts[element.dataset.word];
+    if (text !== undefined) setText(element, text);
   }
-  byId("progress").max = state.wanted;
-  byId("progress").value = state.done;
-  byId("done-at").hidden = !state.done_at;
-  if (state.done_at) setText(byId("done-at").querySelector("time"), formatNearMoment(new Date(state.done_at * 1000)));
   byId("begin").hidden = state.answered;
   byId("figures").hidden = !state.answered;
   setText(byId("bar-minutes"), String(state.pace.minutes));

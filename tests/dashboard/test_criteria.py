@@ -61,7 +61,7 @@ async def test_figures_are_those_of_the_criterion(engine):
         counts, _ = np.histogram(scores, bins=20, range=(0, 1))
         assert state.figures["histogram"]["counts"] == counts.tolist()
         assert state.history.state.T.tolist() == await stored(engine, "state", number)
-        assert state.figures["words"]["judgments"] == "60 of 600"
+        assert state.figures["cards"]["progress"]["value"] == "60 of 600"
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)

@@ -66,7 +66,7 @@ async def first(states):
 async def test_a_viewer_gets_the_state_at_once(engine, watching):
     campaign = await create_running_campaign(engine)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
-        assert (await first(states)).figures["words"]["hits"] == "0 HITs"
+        assert (await first(states)).figures["words"]["hits"] == "0 tasks"
 
 
 async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_second_away(engine, watching, monkeypatch):
@@ -84,7 +84,7 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
         await first(states)
         await submit_scores(engine, me, await lease_hit(engine, me))
         before = len(begun)
-        assert (await first(states)).figures["words"]["hits"] == "1 HIT"
+        assert (await first(states)).figures["words"]["hits"] == "1 task"
         assert len(begun) - before <= 1
     assert max(live.LIVE_POLL_SECONDS, live.MIN_COMPUTE_SECONDS) <= 1
 
@@ -108,10 +108,10 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
         await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
         states = watching.stream_states(campaign.slug)
-        assert (await first(states)).figures["words"]["hits"] == "250 HITs"
+        assert (await first(states)).figures["words"]["hits"] == "250 tasks"
         await asyncio.sleep(2 * live.MIN_COMPUTE_SECONDS)
     async with aclosing(states), asyncio.timeout(20):
-        assert (await first(states)).figures["words"]["hits"] == "251 HITs"
+        assert (await first(states)).figures["words"]["hits"] == "251 tasks"
 
 
 async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching, monkeypatch):
@@ -124,7 +124,7 @@ async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching
         assert await next_state(states) is None  # nothing new: a heartbeat
     await submit_scores(engine, me, await lease_hit(engine, me))
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
-        assert (await first(states)).figures["words"]["hits"] == "1 HIT"
+        assert (await first(states)).figures["words"]["hits"] == "1 task"
 
 
 async def test_forty_viewers_share_one_computation_per_second(engine, watching, computed):

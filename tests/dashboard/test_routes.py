@@ -46,7 +46,7 @@ async def test_strangers_are_sent_to_log_in(client, campaign, subtests):
 async def test_the_page_shows_counts_and_table_without_javascript(engine, researcher, campaign):
     hit = await answered(engine, campaign)
     page = (await researcher.get(address(campaign))).text
-    assert "5 of 36</dd>" in page
+    assert '<b data-word="judgments">5 of 36</b> judgments' in page
     assert page.count('<th scope="row">') == 12
     assert page.index(f"verb {hit.items[4]}</a>") < page.index(f"verb {hit.items[0]}</a>")
 
@@ -304,14 +304,14 @@ async def listening(app, researcher, url, **headers):
 async def test_events_carry_the_whole_state_with_its_version(app, engine, researcher, campaign):
     async with listening(app, researcher, address(campaign, "/events")) as line:
         version = await line("id: ")
-        assert json.loads(await line("data: "))["words"]["judgments"] == "0 of 36"
+        assert json.loads(await line("data: "))["cards"]["progress"]["value"] == "0 of 36"
         await answered(engine, campaign)
-        while (state := json.loads(await line("data: ")))["words"]["judgments"] != "5 of 36":
+        while (state := json.loads(await line("data: ")))["cards"]["progress"]["value"] != "5 of 36":
             pass
         assert state["answered"] is True
     assert app.state.live.broadcasts == {}
     async with listening(app, researcher, address(campaign, "/events"), **{"last-event-id": version}) as line:
-        assert json.loads(await line("data: "))["words"]["hits"] == "1 HIT"  # what was missed comes at once
+        assert json.loads(await line("data: "))["words"]["hits"] == "1 task"  # what was missed comes at once
 
 
 async def test_the_page_and_its_stream_agree_on_the_version(app, researcher, campaign):

@@ -22,22 +22,21 @@ async def state_of(engine, campaign, *, now=NOW):
 async def test_before_the_first_answer_everything_stands_at_its_prior(engine):
     figures = (await state_of(engine, await create_running_campaign(engine))).figures
     assert figures["answered"] is False
-    assert figures["words"]["judgments"] == "0 of 36"
-    assert (figures["words"]["rate"], figures["words"]["left"], figures["done_at"]) == (
-        "no pace yet",
-        "no answer yet",
-        None,
-    )
+    assert figures["cards"]["progress"]["value"] == "0 of 36"
+    assert (figures["cards"]["progress"]["notes"], figures["cards"]["progress"]["done_at"]) == ((), None)
     assert figures["histogram"]["counts"] == [0] * 10 + [12] + [0] * 9
-    assert figures["words"]["precision"] == "not known yet"
+    assert figures["cards"]["goal"] == {
+        **figures["cards"]["goal"], "title": "Items judged", "value": "0 of 12", "share": 0, "notes": (), "is_goal": False
+    }  # fmt: skip
+    assert figures["cards"]["money"] is None
 
 
 async def test_imported_answers_have_no_pace_and_are_not_said_to_be_none(engine):
     campaign = await create_running_campaign(engine)
     await import_results(engine, campaign, "Input.id1,Answer.range1,Input.id2,Answer.range2\nv0,1,v1,2\n")
-    words = (await state_of(engine, campaign)).figures["words"]
-    assert (words["rate"], words["left"]) == ("no pace yet", "no answer on Easel yet")
-    assert words["pace_note"] == "Imported answers have no pace. Bars appear with the first answer."
+    figures = (await state_of(engine, campaign)).figures
+    assert figures["cards"]["progress"]["notes"] == ("1 task",)
+    assert figures["words"]["pace_note"] == "Imported answers have no pace. Bars appear with the first answer."
 
 
 async def test_the_typical_interval_is_known_once_annotators_have_judged_the_same_items(engine):
@@ -46,9 +45,9 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     words = []
     for scores, person in zip(([40.0] * 5, [60.0] * 5, [50.0] * 5), people, strict=True):
         await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
-        words.append((await state_of(engine, campaign)).figures["words"]["precision"])
+        words.append((await state_of(engine, campaign)).figures["cards"]["goal"]["value"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
-    assert (words[0], words[2]) == ("not known yet", "± 12.9 points")
+    assert (words[0], words[2]) == ("5 of 5", "± 12.9 points")
     # Beta(2.5, 2.5) goes from 12.1 to 87.9, which is 2.9 times as much.
     after = await state_of(engine, campaign)
     told = "The posterior intervals are 2.9 times as wide, and about 100 % of them contain that mean."
@@ -71,48 +70,44 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
         await submit_scores(engine, person, await lease_hit(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     await lease_hit(engine, you)
     after = await state_of(engine, campaign, now=NOW + timedelta(minutes=9))
-    words = after.figures["words"]
-    assert words["judgments"] == "15 of 36"
-    assert words["hits"] == "3 HITs"
-    assert words["annotators"] == "2 annotators"
-    assert words["open"] == "1 HIT open now"
-    assert words["rate"] == "13 HITs/h"  # two in the nine minutes after the first
-    assert words["left"] == "about 19 min left"  # 21 judgments are 4.2 HITs
-    assert after.figures["done_at"] == (NOW + timedelta(minutes=27)).timestamp()  # 9 min and 18.9 min, to the minute
-    assert after.figures["done"] == 15
+    progress, people = after.figures["cards"]["progress"], after.figures["cards"]["people"]
+    assert (progress["value"], progress["share"]) == ("15 of 36", 15 / 36)
+    assert (people["value"], people["notes"]) == ("2", ("1 task open now",))
+    # Two in the nine minutes after the first.
+    assert progress["notes"] == ("3 tasks", "13 tasks an hour")
+    # 21 judgments are 4.2 HITs: 9 min and 18.9 min, to the minute.
+    assert progress["done_at"] == (NOW + timedelta(minutes=27)).timestamp()
     assert after.figures["pace"] == {"start": NOW.timestamp(), "minutes": 1, "bars": [180] + [0] * 8}
     assert sum(after.figures["histogram"]["counts"]) == 12
     assert after.figures["heatmap"]["cells"] != before.figures["heatmap"]["cells"]
     assert after.version != before.version
 
 
-async def test_while_nobody_answers_the_pace_is_said_to_be_of_before_and_not_of_now(engine):
+async def test_while_nobody_answers_there_is_no_pace_beside_the_silence(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
     for _ in range(3):
         await submit_scores(engine, me, await lease_hit(engine, me))
-    words = (await state_of(engine, campaign, now=NOW + timedelta(minutes=26))).figures["words"]
-    assert words["left"] == "no answer for 26 min"
-    assert words["rate"] == "5 HITs/h before that"
-    words = (await state_of(engine, campaign, now=NOW + timedelta(hours=3))).figures["words"]
-    assert (words["left"], words["rate"]) == ("no answer for 3 h", "")
+    progress = (await state_of(engine, campaign, now=NOW + timedelta(minutes=26))).figures["cards"]["progress"]
+    assert (progress["notes"], progress["done_at"]) == (("3 tasks", "no answer for 26 min"), None)
 
 
-async def test_before_there_is_enough_to_tell_the_time_left_the_page_says_so(engine):
+async def test_what_cannot_be_told_yet_is_left_out(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
     await submit_scores(engine, me, await lease_hit(engine, me))
-    assert (await state_of(engine, campaign)).figures["words"]["left"] == "no estimate yet"
+    progress = (await state_of(engine, campaign)).figures["cards"]["progress"]
+    assert (progress["notes"], progress["done_at"]) == (("1 task",), None)
 
 
 async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
     campaign = await create_running_campaign(engine)
     for name in ("me", "you"):
         await lease_hit(engine, await create_annotator(engine, campaign, name))
-    assert (await state_of(engine, campaign)).figures["words"]["open"] == "2 HITs open now"
+    assert (await state_of(engine, campaign)).figures["cards"]["people"]["notes"] == ("2 tasks open now",)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
-    assert (await state_of(engine, campaign)).figures["words"]["open"] == "took part"
+    assert (await state_of(engine, campaign)).figures["cards"]["people"]["notes"] == ()
 
 
 async def test_simulated_answers_are_marked_beside_those_of_people(engine):
@@ -141,7 +136,7 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
         await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
     assert figures["pace"]["bars"] == [60, 0]
-    assert figures["words"]["rate"] == ""
+    assert figures["cards"]["progress"]["notes"] == ("1 task",)
 
 
 async def test_many_items_are_drawn_in_groups_without_their_names(engine):

@@ -31,8 +31,8 @@ async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engi
     ]
     assert (listed.found, listed.gone) == (2, 1)
     assert (state.figures["done"], state.figures["wanted"]) == (1, 4)  # v1 wants none any more
-    assert state.figures["words"]["judgments"] == "1 of 4"
-    assert state.figures["words"]["hits"] == "2 HITs"
+    assert state.figures["cards"]["progress"]["value"] == "1 of 4"
+    assert state.figures["words"]["hits"] == "2 tasks"
 
 
 async def test_of_an_item_who_judged_it_and_who_could_not(engine):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.campaigns import lifecycle
+from app.campaigns.forecast_findings import ForecastFindings, store_forecast_findings
 from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import stored_goal_text
@@ -47,7 +49,24 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
     assert "Assumes 200 annotators; no one has answered yet." in page
-    assert "Estimate the cost" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+
+
+async def test_the_overview_repeats_what_the_plan_found_until_the_settings_change(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "Estimate the cost" in (await researcher.get(address)).text
+    findings = ForecastFindings(8, campaign.judgments_per_item, "", 9, [60, 40, 72])
+    async with engine.begin() as connection:
+        await store_forecast_findings(connection, campaign.slug, findings)
+    page = (await researcher.get(address)).text
+    assert "Needs about 60 more (40 to 72)" in page
+    assert f"With {campaign.judgments_per_item} per item it probably will not get there." in page
+    assert f'href="{address}/edit#judgments_per_item">Ask for 9 each</a>' in page
+    async with engine.begin() as connection:
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 9})
+        )
+    assert "Estimate the cost" in (await researcher.get(address)).text
 
 
 @pytest.mark.parametrize(

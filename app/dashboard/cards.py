@@ -1,0 +1,248 @@
+"""The cards at the top of a campaign's page: its goal or precision, progress, people and money. Pure.
+
+A card shows only what is known: a figure that cannot be told yet is left out.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+
+from app.campaigns.forecast_findings import ForecastFindings
+from app.dashboard.goal_texts import goal_heading, too_few_annotators_text
+from app.dashboard.precision import typical_interval
+from app.dashboard.snapshot import CampaignSnapshot
+from app.designs.campaign import Campaign
+from app.designs.unit import UNKNOWN_SPREAD
+from app.errors import pluralize
+from app.goals.progress import Progress, format_goal_progress
+from app.goals.settings import NO_GOAL, RELEASE_ITEMS
+from app.http.languages.catalogue import ENGLISH, format_money
+from app.record import pace
+from app.record.answer_rates import minutes_since_epoch
+
+SECONDS_PER_MINUTE, SECONDS_PER_HOUR = 60, 3600
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card: a figure with its title, and what else is known about it.
+
+    Attributes:
+        value: The figure in large type; empty if it is not known.
+        beside: Text after the figure.
+        share: Length of the bar, 0 to 1; None without a bar.
+        notes: Sentences or phrases below the figure.
+
+    """
+
+    title: str
+    value: str
+    beside: str = ""
+    share: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoalCard(Card):
+    """The goal, or without one how well items are known.
+
+    Attributes:
+        is_goal: True if the campaign has a goal.
+        is_reached: True if it is reached.
+        is_planned: True if a forecast has told how many judgments the goal needs.
+        ask_for: Judgments per item that suffice by that forecast, if the campaign asks for fewer.
+
+    """
+
+    is_goal: bool = False
+    is_reached: bool = False
+    is_planned: bool = False
+    ask_for: int | None = None
+
+
+@dataclass(frozen=True)
+class ProgressCard(Card):
+    """Judgments of those wanted; `done_at` is the expected end in seconds since 1970, None while it is unknown."""
+
+    done_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The cards of a campaign's page; `money` only if pay is set."""
+
+    goal: GoalCard
+    progress: ProgressCard
+    people: Card
+    money: Card | None
+
+
+def draw_cards(snapshot: CampaignSnapshot, progress: Progress | None) -> Cards:
+    """Return the cards, given the progress towards the goal if it is known."""
+    has_goal = snapshot.campaign.goal != NO_GOAL
+    return Cards(
+        goal_card(snapshot, progress) if has_goal else precision_card(snapshot),
+        progress_card(snapshot),
+        people_card(snapshot),
+        money_card(snapshot) if snapshot.campaign.pay_per_hit else None,
+    )
+
+
+def precision_card(snapshot: CampaignSnapshot) -> GoalCard:
+    """Return how well the median item is known; until that is known, how many items are judged."""
+    value = typical_precision(snapshot)
+    if value:
+        is_ordered = snapshot.criterion.design.is_ordered
+        return GoalCard(
+            "Precision", value, "typical interval" if is_ordered else "typical share of the likeliest label"
+        )
+    judged, items = int(np.count_nonzero(snapshot.judgments)), len(snapshot.judgments)
+    note = "Intervals appear once annotators have judged the same items." if judged else ""
+    return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=tuple(filter(None, [note])))
+
+
+def typical_precision(snapshot: CampaignSnapshot) -> str:
+    """Return the typical interval, or the share of the likeliest label; empty while it is not known."""
+    design = snapshot.criterion.design
+    if not design.is_ordered:
+        return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else ""
+    spread = design.unit.format_spread(typical_interval(snapshot.precision.intervals))
+    return "" if spread == UNKNOWN_SPREAD else spread
+
+
+def goal_card(snapshot: CampaignSnapshot, progress: Progress | None) -> GoalCard:
+    """Return the goal: how near it is, how many judgments are missing by the last forecast, and what to do."""
+    campaign = snapshot.campaign
+    title = goal_title(campaign)
+    if goal_heading(campaign, progress) == "Goal reached":
+        value = format_goal_progress(campaign, progress) if progress else "reached"
+        return GoalCard(title, value, "goal reached", 1.0, is_goal=True, is_reached=True)
+    findings = ForecastFindings.from_stored(
+        campaign.newest_plan, items=len(snapshot.score), per_item=campaign.judgments_per_item
+    )
+    notes = [*forecast_notes(snapshot, findings), too_few_annotators_text(snapshot) if progress else ""]
+    enough = findings.enough if findings else None
+    ask_for = enough if enough and enough > campaign.judgments_per_item else None
+    return GoalCard(
+        title,
+        format_goal_progress(campaign, progress) if progress else typical_precision(snapshot),
+        goal_target_text(campaign, progress) if progress else "typical interval" * bool(typical_precision(snapshot)),
+        min(1.0, progress.value / progress.target) if progress else None,
+        tuple(filter(None, notes)),
+        is_goal=True,
+        is_planned=bool(findings and findings.totals),
+        ask_for=ask_for,
+    )
+
+
+def goal_title(campaign: Campaign) -> str:
+    """Return the goal in two or three words."""
+    return {
+        "best": f"Best {campaign.best_items:,} known",
+        "threshold": f"Above or below {campaign.threshold:g}",
+        "order": "Ranking known",
+        "intervals": f"Intervals of ±{campaign.goal_width:g} points",
+        "halves": "Agreement of halves",
+    }[campaign.goal]
+
+
+def goal_target_text(campaign: Campaign, progress: Progress) -> str:
+    """Return what follows the progress: the target, and what is measured."""
+    if campaign.goal == "halves":
+        return f"of {progress.target:.2f}"
+    if campaign.when_reached == RELEASE_ITEMS and campaign.goal != "intervals":
+        return "of items settled"
+    target = f"{100 * progress.target:.0f} %"
+    return f"of items; the goal is {target}" if campaign.goal == "intervals" else f"sure; the goal is {target}"
+
+
+def forecast_notes(snapshot: CampaignSnapshot, findings: ForecastFindings | None) -> list[str]:
+    """Return how many more judgments the goal needs by the last forecast, and whether the campaign asks for enough."""
+    if findings is None or not findings.totals:
+        return []
+    judgments = int(snapshot.drawn_judgments.sum())
+    middle, low, high = (None if total is None else max(0, total - judgments) for total in findings.totals)
+    if middle is None:
+        return ["By the plan, it is out of reach with these annotators."]
+    most = "many more" if high is None else f"{high:,}"
+    notes = [f"Needs about {middle:,} more ({low or 0:,} to {most})"]
+    if high is None or high > snapshot.judgments_left:
+        chance = "probably will not" if middle > snapshot.judgments_left else "may not"
+        notes.append(f"With {snapshot.campaign.judgments_per_item} per item it {chance} get there.")
+    return notes
+
+
+def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
+    """Return the judgments of those wanted, when the rest will be done, and how long a task takes."""
+    done, wanted = snapshot.judgments_wanted - snapshot.judgments_left, snapshot.judgments_wanted
+    silence = pace.describe_silence(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
+    has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
+    notes = [
+        pluralize(snapshot.hit_count, "task") if snapshot.hit_count else "",
+        f"{format_minutes(snapshot.usual_seconds)} min a task" if snapshot.usual_seconds else "",
+        (silence or rate_text(snapshot)) if has_silence else "",
+    ]
+    return ProgressCard(
+        "Progress",
+        f"{snapshot.drawn_judgments.sum():,} of {wanted:,}",
+        "judgments",
+        done / wanted if wanted else None,
+        tuple(filter(None, notes)),
+        None if silence else expected_finish_time(snapshot),
+    )
+
+
+def format_minutes(seconds: float) -> str:
+    """Return a duration as minutes and seconds, such as 1:05."""
+    minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
+    return f"{minutes:,}:{rest:02}"
+
+
+def rate_text(snapshot: CampaignSnapshot) -> str:
+    """Return the recent tasks per hour; empty while there are too few."""
+    recent = snapshot.recent_rate
+    return f"{recent[1]:,.0f} tasks an hour" if recent and recent[0] else ""
+
+
+def hours_left(snapshot: CampaignSnapshot) -> float | None:
+    """Hours until all wanted judgments are given, at the recent rate; None where there is too little data."""
+    if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
+        return None
+    span = snapshot.as_of - snapshot.counts.first_at
+    return pace.hours_to_completion(snapshot.judgments_left, snapshot.drawn_items_per_hit, snapshot.recent_rate, span)
+
+
+def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
+    """Expected end, in seconds since 1970, to the minute; None while it is unknown."""
+    hours = hours_left(snapshot)
+    return None if hours is None else minutes_since_epoch(snapshot.as_of + timedelta(hours=hours)) * SECONDS_PER_MINUTE
+
+
+def people_card(snapshot: CampaignSnapshot) -> Card:
+    """Return how many annotators answered, and how many tasks are open."""
+    annotators, open_hits = snapshot.counts.annotators, snapshot.counts.open_hits
+    notes = (
+        (f"{pluralize(open_hits, 'task')} open now",) if open_hits and snapshot.campaign.status != "finished" else ()
+    )
+    return Card("People", f"{annotators:,}", "annotator" if annotators == 1 else "annotators", notes=notes)
+
+
+def money_card(snapshot: CampaignSnapshot) -> Card:
+    """Return what the answers cost so far, and what the campaign will cost in all."""
+    campaign = snapshot.campaign
+    pay = campaign.pay_per_hit or 0.0
+    paid_hits = int(snapshot.counts.paid_hits or 0)
+    if not campaign.rehearsal_of:
+        paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
+    hits_left = -(-snapshot.judgments_left // snapshot.drawn_items_per_hit) if campaign.status != "finished" else 0
+    spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
+    notes = [f"{format_pay(pay, campaign)} a task"]
+    if snapshot.usual_seconds:
+        notes.append(f"{format_pay(pay * SECONDS_PER_HOUR / snapshot.usual_seconds, campaign)} an hour")
+    beside = f"of about {format_pay(expected, campaign)}" if hits_left else "spent"
+    return Card("Money", format_pay(spent, campaign), beside, spent / expected if expected else None, tuple(notes))
+
+
+def format_pay(amount: float, campaign: Campaign) -> str:
+    return format_money(amount, campaign.currency, ENGLISH)

@@ -1,0 +1,92 @@
+"""How far a campaign is from its goal, computed for its page, and in sentences."""
+
+from typing import NamedTuple
+
+from app.dashboard.snapshot import CampaignSnapshot
+from app.designs.campaign import Campaign
+from app.errors import pluralize
+from app.goals.cut_line import CutLine, cut_line
+from app.goals.progress import (
+    Progress,
+    describe_goal,
+    format_goal_progress,
+    goal_progress,
+    numbers_of_goal_items,
+    stored_goal_text,
+)
+from app.goals.settings import NO_GOAL
+
+MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
+MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
+
+
+def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
+    """Describe how far the campaign is from its goal; for many items only the background check computes that."""
+    campaign = snapshot.campaign
+    if campaign.goal == NO_GOAL:
+        return ""
+    sentences = [
+        f"{goal_heading(campaign, progress)}: {describe_goal(campaign)}.",
+        f"Now it is {format_goal_progress(campaign, progress)}. {measured_by_text(campaign, progress)}".strip()
+        if progress
+        else "",
+        too_few_annotators_text(snapshot) if progress and not progress.is_reached else "",
+        released_items_text(int(snapshot.is_settled.sum())),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def goal_heading(campaign: Campaign, progress: Progress | None) -> str:
+    """Return a heading that says whether the goal is reached, or can no longer be reached."""
+    if campaign.goal_reached == stored_goal_text(campaign):
+        return "Goal reached"
+    return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
+
+
+class GoalPosition(NamedTuple):
+    """Progress of a campaign towards its goal, and the line that the goal draws through the ranking, if any."""
+
+    progress: Progress | None = None
+    cut_line: CutLine | None = None
+
+
+def quick_goal_position(snapshot: CampaignSnapshot) -> GoalPosition:
+    """Compute the progress towards the goal; empty without a goal, or where that would take too long for a page."""
+    campaign, evidence = snapshot.campaign, snapshot.precision.evidence
+    if (
+        campaign.goal == NO_GOAL
+        or len(snapshot.score) > MAX_ITEMS_FOR_QUICK_GOAL
+        or snapshot.unread_answers
+        or evidence.fitted_judgment_count > MAX_JUDGMENTS_FOR_QUICK_FIT
+    ):
+        return GoalPosition()
+    items = numbers_of_goal_items(campaign, ~snapshot.is_gone)
+    estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)
+    estimates, scores = estimates.select_items(items), snapshot.score[items]
+    return GoalPosition(
+        goal_progress(campaign, estimates, scores, measured_by), cut_line(campaign, estimates, scores, items)
+    )
+
+
+def measured_by_text(campaign: Campaign, progress: Progress) -> str:
+    """Describe how the goal is measured, for laws that could measure it."""
+    law = campaign.law
+    if not law.fit:
+        return ""
+    by_law = progress.measured_by == law.name
+    return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
+
+
+def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
+    """Advise more annotators if most judgments repeat one by the same annotator, which says little about others."""
+    tally = snapshot.precision.evidence.tally
+    if 2 * tally.annotators.sum() >= tally.judgments.sum():
+        return ""
+    return "Most judgments are repeats by the same person. More annotators would bring the goal closer."
+
+
+def released_items_text(count: int) -> str:
+    if count == 0:
+        return ""
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    return f"{pluralize(count, 'item')} {are} settled, and annotators are no longer asked about {them}."
