@@ -4,7 +4,6 @@ Up to `MAX_HEATMAP_ROWS` items have a row each. More are gathered into groups of
 shows the match quality of the two groups' mean score and mean variance. The page says that this is an approximation.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,11 +41,6 @@ class Heatmap:
     def colour_levels(self) -> ColourLevels:
         """Quality in steps of 1/255, as fine as colours can show."""
         return np.rint(self.quality * MAX_COLOUR_LEVEL).astype(np.uint8)
-
-    @property
-    def colour_scale_end(self) -> float:
-        """End of the colour scale, in quarters, so that it moves rarely and pictures can be compared."""
-        return math.ceil(float(self.quality.max()) * 4) / 4
 
     @property
     def has_grouped_rows(self) -> bool:

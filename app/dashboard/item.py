@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.classes import LabelCount, count_labels_of_item, labels_of_class_numbers
 from app.dashboard.history import PosteriorHistory
+from app.dashboard.judgment_dots import JudgmentDot, judgment_dots
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
 from app.database.session import driver_of
 from app.database.tables import current_posteriors as posteriors
@@ -37,8 +38,11 @@ MAX_REMARKS_ON_ITEM = 5  # the page of remarks has all
 
 # No index holds the items of a response: it would cost every answer more than this query costs (30 ms in 200,000).
 LIST_ANSWERS_ABOUT_ITEM = text(f"""
-    SELECT a.name AS annotator, r.annotator_id, r.seq, r.items, r.values, r.received_at, r.counts,
-           r.extra -> '{UNJUDGED_KEY}' ->> CAST(:number AS text) AS reason
+    SELECT a.name AS annotator, r.annotator_id, r.seq, r.hit_id, r.items, r.values, r.received_at, r.counts,
+           r.extra -> '{UNJUDGED_KEY}' ->> CAST(:number AS text) AS reason,
+           ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
+                 JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number
+                 WHERE shown.number <> :number ORDER BY place) AS ids
     FROM (
         SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts
         FROM responses WHERE campaign_id = :campaign AND :number = ANY(items)
@@ -84,6 +88,8 @@ class ItemJudgment:
         received_at: When it came.
         counts: False if a decision excludes it.
         value: The stored value.
+        hit_id: Number of the HIT that it was in.
+        companions: Ids of the other items of this HIT, as presented.
         by_criterion: The judgment in words by each of several criteria.
         weight: Weight, 0 to 1; None where all judgments that count weigh the same.
         corrected: Corrected score, in points; None where no judgment is corrected.
@@ -95,6 +101,8 @@ class ItemJudgment:
     received_at: datetime
     counts: bool
     value: float
+    hit_id: int
+    companions: Sequence[str] = ()
     by_criterion: Sequence[str] = ()
     weight: float | None = None
     corrected: float | None = None
@@ -126,6 +134,7 @@ class ItemPage:
         drawn: The item as annotators see it.
         criteria: Posterior now by each of several criteria, by name, without densities.
         remarks: Newest remarks of annotators about the item; None if the campaign asks for none and has none.
+        dots: Judgments as dots on the scale; empty where judgments are not places on one.
 
     """
 
@@ -140,6 +149,7 @@ class ItemPage:
     drawn: RenderedItems
     criteria: Mapping[str, PosteriorCurve]
     remarks: Page[Row[Any]] | None
+    dots: Sequence[JudgmentDot]
 
     @property
     def weighted_mean(self) -> float | None:
@@ -166,7 +176,7 @@ async def load_item_page(
 
     The connection must come from `open_snapshot`.
     """
-    statement = select(posteriors, items.c.external_id, items.c.shown).join_from(
+    statement = select(posteriors, items.c.external_id, items.c.shown, items.c.fields).join_from(
         items, posteriors, JOIN_ITEM_TO_POSTERIOR
     )
     item_statement = statement.where(items.c.campaign_id == criterion.campaign.id, items.c.external_id == external_id)
@@ -209,6 +219,7 @@ async def load_item_page(
         shown,
         criterion_curves,
         item_remarks,
+        judgment_dots(criterion.design, answers),
     )
 
 
@@ -259,7 +270,11 @@ def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Respo
 
 
 def build_item_judgment(
-    criterion: int, designs: Sequence[Design], row: Row[Any], responses: Sequence[Response], item_number: int
+    criterion: int,
+    designs: Sequence[Design],
+    row: Row[Any],
+    responses: Sequence[Response],
+    item_number: int,
 ) -> ItemJudgment:
     places = [response.items.index(item_number) for response in responses]
     answer_texts = [
@@ -268,7 +283,16 @@ def build_item_judgment(
     ]
     value = responses[criterion].values[places[criterion]]
     texts_by_criterion = answer_texts if len(answer_texts) > 1 else ()
-    return ItemJudgment(row.annotator, answer_texts[criterion], row.received_at, row.counts, value, texts_by_criterion)
+    return ItemJudgment(
+        row.annotator,
+        answer_texts[criterion],
+        row.received_at,
+        row.counts,
+        value,
+        row.hit_id,
+        row.ids,
+        texts_by_criterion,
+    )
 
 
 def add_judgment_weights(

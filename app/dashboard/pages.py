@@ -11,17 +11,29 @@ from fastapi import Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
+from app.accounts.roles import SEE_SETTINGS
 from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
 from app.campaigns import experiment_arms, summaries
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
-from app.dashboard import campaign_list, draft_page, drawings, item, table, uncompared_systems, unjudged_items
+from app.dashboard import (
+    campaign_list,
+    charts,
+    draft_page,
+    drawings,
+    item,
+    own_columns,
+    table,
+    timeline,
+    uncompared_systems,
+    unjudged_items,
+)
 from app.dashboard.heatmap import Heatmap, best_matching_row_of_each
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import DashboardState
-from app.database import audit_log
+from app.dashboard.thumbnails import load_thumbnails
 from app.database.alerts import alert_sentence
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
@@ -112,15 +124,23 @@ async def dashboard_page(
                 "admin/_dashboard_draft.html",
                 await draft_page.load_draft_page(connection, slug) | {"experiment": arm},
             )
+    session = request.state.session
+    if not session.can(SEE_SETTINGS):
+        view = view.without_own_columns()
     criterion = campaign.find_criterion(view.criterion)
     state = await get_live_dashboards(request).load_state(criterion, now=now)
     async with database.connect() as connection:
         items_page = await table.load_items_page(connection, criterion, view, state.intervals)
+        thumbnails = await load_thumbnails(connection, campaign, items_page.rows)
+        own_column_names = (
+            await own_columns.list_own_columns(connection, campaign.id) if session.can(SEE_SETTINGS) else ()
+        )
+        column_values = await own_columns.list_column_values(connection, campaign.id, view.by) if view.by else ()
         unjudged = await unjudged_items.list_unjudged_items(connection, campaign)
         left_over = await uncompared_systems.list_uncompared_systems(connection, campaign)
         unseen_alerts = await alerts.load_newest_alerts(connection, campaign.id)
         turned_away = await visit_limit.count_recent_refusals(connection, campaign.id, now=now)
-        changes = await audit_log.load_changes_since_launch(connection, campaign.id)
+        entries = await timeline.load_timeline(connection, campaign.id)
         annotators_to_review = await findings.list_annotators_to_review(connection, campaign.id)
         rehearsal = (
             None if state.figures["answered"] else await rehearsal_offer.load_rehearsal_offer(connection, campaign)
@@ -134,14 +154,15 @@ async def dashboard_page(
         "unit": criterion.design.score_unit(criterion.law),
         "view": view.model_copy(update={"page": items_page.number}),
         "score_table": items_page,
+        "thumbnails": thumbnails,
+        "own_columns": own_column_names,
+        "column_values": column_values,
         "unjudged": unjudged,
         "left_over": left_over,
         "alerts": unseen_alerts,
         "to_review": annotators_to_review,
         "describe_alert": alert_sentence,
-        "changes_since_launch": changes,
-        "describe_change": audit_log.describe_log_line,
-        "changed_values": audit_log.format_logged_changes,
+        "timeline": entries,
         "state": state,
         "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
         "dashes": drawings.EARLY_CURVE_DASHES,
@@ -154,6 +175,11 @@ async def dashboard_page(
         "rehearsal": rehearsal,
         "turned_away": turned_away,
         "experiment": arm,
+        "charts": charts.chart_titles(
+            state.figures, len(state.history.judgments), is_ordered=criterion.design.is_ordered
+        ),
+        "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
+        "course_drawing": charts.course_drawing,
         "pace_rows": drawings.pace_table_rows(state.figures),
     }
     return render_page(

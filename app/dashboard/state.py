@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import cards, classes, implied
 from app.dashboard import halo as halos
+from app.dashboard.charts import course_figures
 from app.dashboard.goal_texts import goal_text, quick_goal_position
 from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap
@@ -39,7 +40,7 @@ from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 SCORE_HISTOGRAM_BINS = 20
 SAMPLED_INTERVALS = 500
 Z95 = 1.959964  # half of a normal distribution's central 95 % interval, in standard deviations
-UNCERTAINTY_NOTE = "Uncertainty of the median item after each HIT."
+UNCERTAINTY_NOTE = "Uncertainty of the median item after each task."
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "unit_of_means": design.unit.drawing_settings,
         "classes": classes.item_counts_by_leading_label(design.classes, family, snapshot.history),
         "heatmap": heatmap and heatmap_figures(heatmap, snapshot.item_names),
+        "course": course_figures(snapshot),
     }
     replayed_answers = min(
         replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
@@ -160,7 +162,6 @@ def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, An
     return {
         "labels": heatmap_row_labels(heatmap, item_names),
         "grouped": heatmap.has_grouped_rows,
-        "top": heatmap.colour_scale_end,
         "cells": base64.b64encode(heatmap.colour_levels.tobytes()).decode(),
     }
 
@@ -239,7 +240,7 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
         "points": typical_interval_curve(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
         "behind": snapshot.unread_answers,
-        "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'HIT')} left."
+        "note": f"Reading the answers; {pluralize(snapshot.unread_answers, 'task')} to go."
         if snapshot.unread_answers
         else UNCERTAINTY_NOTE,
     }

@@ -1,11 +1,11 @@
 """The table of items: sorted, searched and paged by PostgreSQL, so that 100,000 items cost some tens of ms."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
-from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
+from pydantic import Field, StringConstraints, field_validator
+from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.dashboard.classes import labels_of_class_numbers
@@ -18,6 +18,12 @@ from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.inference.ratings.moderated_means import ModeratedMeans
 
 DASHBOARD_ITEMS_PER_PAGE = 20
+MAX_OWN_COLUMNS_SHOWN = 6
+
+ScoreColumn = Literal["interval", "posterior", "mean", "sd", "variance", "none"]
+NO_EXTRA_COLUMNS: ScoreColumn = "none"  # in an address without any of the others; no column at all is the default
+ChartName = Literal["match", "distribution", "uncertainty", "pace", "course"]
+OwnColumnName = Annotated[str, StringConstraints(max_length=200)]
 
 ItemSort = Literal["score", "variance", "judgments", "name"]
 ITEM_SORT_COLUMNS: dict[ItemSort, ColumnElement[Any]] = {
@@ -30,14 +36,42 @@ JOIN_ITEM_TO_POSTERIOR = (items.c.campaign_id == posteriors.c.campaign_id) & (it
 
 
 class ItemsView(AddressQuery):
-    """Rows of the table to show, and the criterion (the first if empty). All fields are in the page's address."""
+    """The rows and columns of the table, the criterion (the first if empty), the item and the chart to show.
+
+    All fields are in the page's address. `own` are columns of the uploaded items; with `by`, only items whose value in
+    this column is `value` are shown.
+    """
 
     sort: ItemSort = "score"
     order: Literal["up", "down"] = "down"
     search: SearchWords = ""
     page: PageNumber = 1
+    columns: tuple[ScoreColumn, ...] = ("interval",)
+    own: Annotated[tuple[OwnColumnName, ...], Field(max_length=MAX_OWN_COLUMNS_SHOWN)] = ()
+    by: OwnColumnName = ""
+    value: str = Field(default="", max_length=1000)
+    chart: ChartName = "match"
     item: str = Field(default="", max_length=1000)
     criterion: str = Field(default="", max_length=200)
+
+    @field_validator("columns")
+    @classmethod
+    def drop_repeated_columns(cls, columns: tuple[ScoreColumn, ...]) -> tuple[ScoreColumn, ...]:
+        chosen = tuple(dict.fromkeys(column for column in columns if column != NO_EXTRA_COLUMNS))
+        return chosen or (NO_EXTRA_COLUMNS,)
+
+    def without_own_columns(self) -> "ItemsView":
+        """Return the view for users who may not see the columns of the uploaded items."""
+        return self.model_copy(update={"own": (), "by": "", "value": ""})
+
+    @property
+    def is_filtered(self) -> bool:
+        """True if the view leaves out items."""
+        return bool(self.search or self.is_filtered_by_column)
+
+    @property
+    def is_filtered_by_column(self) -> bool:
+        return bool(self.by and self.value)
 
     @property
     def ascending(self) -> bool:
@@ -120,7 +154,7 @@ def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: in
     order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
     total_query = select(func.count()).select_from(select_viewed_items(criterion, view).subquery()).scalar_subquery()
     # A search reads every text, so it must not count in a second query; without a search, that is faster.
-    total = func.count().over() if view.search else total_query
+    total = func.count().over() if view.is_filtered else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
     page_query = (
@@ -128,7 +162,7 @@ def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: in
     )
     rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
-        select(posteriors, items.c.external_id, items.c.shown, rows.c.found)
+        select(posteriors, items.c.external_id, items.c.shown, items.c.fields, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, JOIN_ITEM_TO_POSTERIOR)
         .where(is_posterior_by_criterion(criterion))
@@ -143,9 +177,16 @@ def is_posterior_by_criterion(criterion: Criterion[Campaign]) -> ColumnElement[b
 def select_viewed_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
     statement = select(posteriors.c.number).where(is_posterior_by_criterion(criterion))
-    if view.search or view.sort == "name":
+    if view.is_filtered or view.sort == "name":
         statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)
+    if view.is_filtered_by_column:
+        statement = statement.where(own_column_text(view.by) == view.value)
     if view.search:
         matches = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
         statement = statement.where(matches[0] | matches[1])
     return statement
+
+
+def own_column_text(column: str) -> ColumnElement[str]:
+    """Return the value of a column of the uploaded items, as text."""
+    return items.c.fields.op("->>")(cast(column, Text))

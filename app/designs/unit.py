@@ -66,6 +66,10 @@ class Unit:
         """Return the standard deviation of a posterior of this variance, on 0 to 1, as people read it."""
         return f"{STEPS * math.sqrt(variance):.1f}"
 
+    def format_variance(self, variance: float) -> str:
+        """Return a variance on 0 to 1 in squared units, as people read it; only where `has_standard_errors`."""
+        return format_with_places(STEPS * STEPS * variance, 1)
+
     def format_value(self, place: float) -> str:
         """Return the number at a place, as people read it."""
         return format_with_places(place, 1)

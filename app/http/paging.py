@@ -57,14 +57,20 @@ class AddressQuery(BaseModel):
     @classmethod
     def refuse_nul(cls, value: object) -> object:
         """Refuse what PostgreSQL would refuse, too late for a download that has begun."""
-        if isinstance(value, str) and "\0" in value:
+        texts = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(text, str) and "\0" in text for text in texts):
             raise ValueError("must not contain a NUL character")
         return value
 
     def query_fields(self, **changes: Any) -> list[tuple[str, Any]]:
-        """Return the fields that differ from their defaults, after some changes."""
+        """Return the fields that differ from their defaults, after some changes; those of several values repeatedly."""
         values = {name: changes.get(name, getattr(self, name)) for name in type(self).model_fields}
-        return [(name, value) for name, value in values.items() if value != type(self).model_fields[name].default]
+        differing = {name: value for name, value in values.items() if value != type(self).model_fields[name].default}
+        return [
+            (name, one)
+            for name, value in differing.items()
+            for one in (value if isinstance(value, tuple) else (value,))
+        ]
 
     def query(self, **changes: Any) -> str:
         """Return the query string, after some changes."""

@@ -5,11 +5,13 @@
 
 import { drawFigures, drawItem } from "./figures.js";
 import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
+import { makeTabs } from "./tabs.js";
 import { setText } from "./text.js";
 import { localizeTimes } from "./times.js";
 
+const SEARCH_DELAY_MS = 250;
 const MIN_MS_BETWEEN_UPDATES = 2000;
-const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#cards", "#scores", "#item", "#unjudged"];
+const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#cards", "#scores", "#item", "#unjudged", "#match-matrix", "#course", "#timeline"];
 
 const byId = (id) => document.getElementById(id);
 const dashboard = byId("dashboard");
@@ -41,6 +43,7 @@ async function refresh({ isLive = false } = {}) {
     slideRows(next, topsBefore);
     localizeTimes(next);
   }
+  dashboard.classList.toggle("with-drawer", !byId("item").hidden);
   drawItem();
 }
 
@@ -65,17 +68,24 @@ async function go(address, { replace = false } = {}) {
   if (replace) history.replaceState(null, "", address);
   else history.pushState(null, "", address);
   await refresh();
-  if (location.hash === "#item" && !replace) byId("item").scrollIntoView({ block: "nearest" });
+}
+
+/** Open the drawer of an item and move the focus into it. */
+async function openItem(link) {
+  await go(link.href);
+  byId("item-title")?.focus({ preventScroll: true });
 }
 
 const itemLinks = () => [...document.querySelectorAll(".scores tbody a")];
 
-/** Move the focus to the next (1) or the previous (-1) item, on another page of the table if need be. */
+/** Show the next (1) or the previous (-1) item, on another page of the table if need be. The drawer keeps the focus. */
 async function moveToItem(step) {
   const links = itemLinks();
-  const next = links[links.indexOf(document.activeElement) + step];
+  const isInDrawer = byId("item").contains(document.activeElement);
+  const current = isInDrawer ? links.find((link) => link.ariaCurrent ?? link.getAttribute("aria-current")) : document.activeElement;
+  const next = links[links.indexOf(current) + step];
   if (next) {
-    next.focus();
+    if (!isInDrawer) next.focus();
     await go(next.href, { replace: !byId("item").hidden });
     return;
   }
@@ -83,7 +93,7 @@ async function moveToItem(step) {
   if (!pageLink) return;
   await go(pageLink.href, { replace: true });
   const link = itemLinks().at(step > 0 ? 0 : -1);
-  link?.focus();
+  if (!isInDrawer) link?.focus();
   if (link) await go(link.href, { replace: true });
 }
 
@@ -93,13 +103,24 @@ async function closeItem(link) {
   document.querySelector(`.scores tr[data-key="${key}"] a`)?.focus();
 }
 
+/** Close an open menu and return whether there was one. */
+function closeMenu() {
+  const menu = document.querySelector("details.menu[open]");
+  if (!menu) return false;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+  return true;
+}
+
 addEventListener("keydown", (event) => {
   if (event.metaKey || event.ctrlKey || event.altKey || event.shiftKey) return;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const closeLink = byId("item").querySelector(".close");
-  if (step && event.target.matches(".scores tbody a")) {
+  if (step && event.target.matches(".scores tbody a, #item-title")) {
     event.preventDefault();
     moveToItem(step);
+  } else if (event.key === "Escape" && closeMenu()) {
+    event.preventDefault();
   } else if (event.key === "Escape" && closeLink && !event.defaultPrevented && !event.target.matches("input")) {
     event.preventDefault();
     closeItem(closeLink);
@@ -111,15 +132,34 @@ dashboard.addEventListener("click", (event) => {
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
   if (link.matches(".close")) closeItem(link);
+  else if (link.hash === "#item") openItem(link);
   else go(link.href);
 });
+
+/** Show the view that a form describes. */
+function goToForm(form, options) {
+  const address = new URL(form.action);
+  for (const [name, value] of new FormData(form)) if (value) address.searchParams.append(name, value);
+  return go(address, options);
+}
 
 dashboard.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-view]")) return;
   event.preventDefault();
-  const address = new URL(event.target.action);
-  for (const [name, value] of new FormData(event.target)) if (value) address.searchParams.set(name, value);
-  go(address);
+  clearTimeout(waitingSearch);
+  goToForm(event.target);
+});
+
+let waitingSearch = 0;
+dashboard.addEventListener("input", ({ target }) => {
+  if (target.type !== "search" || !target.form?.matches("[data-typed]")) return;
+  clearTimeout(waitingSearch);
+  waitingSearch = setTimeout(() => goToForm(target.form, { replace: true }), SEARCH_DELAY_MS);
+});
+dashboard.addEventListener("change", ({ target }) => {
+  if (!target.matches("form[data-view] :is(select, [type=checkbox])")) return;
+  if (target.name === "by") target.form.elements.value?.remove(); // the value of another column
+  goToForm(target.form);
 });
 
 addEventListener("popstate", () => refresh());
@@ -180,6 +220,7 @@ events.addEventListener("error", () => {
 addEventListener("pagehide", () => events.close());
 document.addEventListener("visibilitychange", showNewestState);
 
+makeTabs(document.querySelector("[data-tabs]"), "chart");
 setInterval(showAge, 1000);
 showAge();
 drawFigures();

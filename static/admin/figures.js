@@ -10,6 +10,7 @@ const plot = (name) => document.querySelector(`[data-plot="${name}"]`);
 const wholeNumber = new Intl.NumberFormat();
 const twoDecimals = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
+const MIN_PACE_BARS = 3; // fewer say nothing that the table does not say
 let state = JSON.parse(byId("state").textContent);
 
 /** Draw all figures of a newer state. */
@@ -65,20 +66,22 @@ const showUncertaintyReadout = readout("uncertainty", () => state.uncertainty.no
 
 function drawPace() {
   const heights = state.pace.bars;
+  plot("pace").hidden = heights.length < MIN_PACE_BARS;
   const startOf = (bar) => formatMoment(new Date((state.pace.start + bar * state.pace.minutes * 60) * 1000));
   bars(
     plot("pace"),
     {
       begin: state.pace.start, width: state.pace.minutes * 60, heights, time: true, filling: state.status === "running",
-      xLabel: "time", yLabel: "HITs per hour",
+      xLabel: "time", yLabel: "tasks per hour",
     },
-    (bar) => showPaceReadout(bar === null ? null : `From ${startOf(bar)}: ${wholeNumber.format(state.pace.bars[bar])} HITs per hour`),
+    (bar) => showPaceReadout(bar === null ? null : `From ${startOf(bar)}: ${wholeNumber.format(state.pace.bars[bar])} tasks per hour`),
   );
   showPaceReadout(null);
   fillTable("pace", heights.map((hits, bar) => [startOf(bar), wholeNumber.format(hits)]));
 }
 
 function drawHistogram() {
+  if (!plot("histogram")) return; // a few items are seen better in the table
   const { low, high, counts } = state.histogram;
   const width = (high - low) / counts.length;
   const rangeOf = (bin) => [bin, bin + 1].map((edge) => valueAt(low + width * edge, state.unit.ticks ? 2 : 4)).join(" to ");
@@ -100,11 +103,11 @@ function drawUncertainty() {
   const format = ([answers, value]) => [wholeNumber.format(answers), twoDecimals.format(value)];
   const describe = (point) => {
     const [answers, value] = format(point);
-    return `After ${answers} ${answers === "1" ? "HIT" : "HITs"}: ${spread.replace(/^\S+/, `$& ${value}`)}`;
+    return `After ${answers} ${answers === "1" ? "task" : "tasks"}: ${spread.replace(/^\S+/, `$& ${value}`)}`;
   };
   line(
     plot("uncertainty"),
-    { x: points.map(([answers]) => answers), y: points.map(([, value]) => value), changes, xLabel: "HITs answered", yLabel: spread },
+    { x: points.map(([answers]) => answers), y: points.map(([, value]) => value), changes, xLabel: "tasks answered", yLabel: spread },
     (i) => showUncertaintyReadout(i === null ? null : describe(state.uncertainty.points[i])),
   );
   showUncertaintyReadout(null);
@@ -140,8 +143,7 @@ function drawHeatmap() {
   if (!canvas) return;
   const size = state.heatmap.labels.length;
   cells = decoded(state.heatmap.cells);
-  paint(canvas, cells, size, size, state.heatmap.top * 255);
-  setText(byId("heatmap-top"), String(state.heatmap.top));
+  paint(canvas, cells, size, size);
   showCellReadout();
 }
 

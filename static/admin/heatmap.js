@@ -28,16 +28,13 @@ for (let level = 0; level < 256; level += 1) {
   bytes.setUint32(level * 4, parseInt(CIVIDIS.slice(level * 6, level * 6 + 6), 16) * 256 + 255);
 }
 
-/**
- * Paint `levels` (bytes, row by row) as `width` x `height` pixels; the style sheet makes them larger. The level `top`
- * gets the last colour.
- */
-export function paint(canvas, levels, width, height, top = 255) {
+/** Paint `levels` (bytes, row by row) as `width` x `height` pixels; the style sheet makes them larger. */
+export function paint(canvas, levels, width, height) {
   canvas.width = width;
   canvas.height = height;
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < levels.length; i += 1) pixels[i] = colours[Math.min(255, Math.round((levels[i] * 255) / top))];
+  for (let i = 0; i < levels.length; i += 1) pixels[i] = colours[levels[i]];
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 

@@ -24,7 +24,6 @@ def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
     # q = 0.7071 * exp(-0.04 / 0.08) = 0.4289 = 109.4 steps.
     picture = match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
     assert picture.colour_levels.tolist() == [[180, 109], [109, 180]]
-    assert picture.colour_scale_end == 0.75
 
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
@@ -34,14 +33,6 @@ def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
     np.testing.assert_allclose(picture.score, [0.2, 0.7])
     # Mean variances 0.015 and 0.02, so c^2 = 0.02 + 0.035 off the diagonal: q = sqrt(20/55) exp(-0.25/0.11) = 0.0621.
     assert picture.colour_levels[0, 1] == picture.colour_levels[1, 0] == round(0.06213 * 255)
-
-
-def test_the_scale_ends_at_the_quarter_above_the_highest_cell():
-    same = np.full(3, 0.5)
-    assert (
-        match_quality_heatmap(same, np.full(3, 1 / 12), 0.1).colour_scale_end == 0.5
-    )  # q = sqrt(0.02 / (0.02 + 1/6)) = 0.327
-    assert match_quality_heatmap(same, np.full(3, 1e-9), 0.1).colour_scale_end == 1.0
 
 
 @given(st.integers(1, 2000), st.integers(1, 300))

@@ -77,7 +77,7 @@ async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researche
     }  # fmt: skip
     assert "Dirichlet(0.25, 2.25, 1.25, 0.25), share of the likeliest label, density per %" in html
     panel = html.partition('id="item-title"')[2]
-    assert re.findall(r'<td>A\d</td><td class="words">(\w+)</td>', panel) == ["row", "shore", "shore"]
+    assert re.findall(r'>A\d</a></td><td class="words">(\w+)</td>', panel) == ["row", "shore", "shore"]
     assert "Score</th>" not in panel
 
 

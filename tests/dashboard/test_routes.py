@@ -48,7 +48,7 @@ async def test_the_page_shows_counts_and_table_without_javascript(engine, resear
     page = (await researcher.get(address(campaign))).text
     assert '<b data-word="judgments">5 of 36</b> judgments' in page
     assert page.count('<th scope="row">') == 12
-    assert page.index(f"verb {hit.items[4]}</a>") < page.index(f"verb {hit.items[0]}</a>")
+    assert page.index(f"verb {hit.items[4]}</span>") < page.index(f"verb {hit.items[0]}</span>")
 
 
 async def test_the_page_warns_of_simulated_answers(engine, researcher, campaign):
@@ -128,7 +128,9 @@ async def test_a_chosen_item_shows_its_posterior_and_who_said_what(engine, resea
     hit = await answered(engine, campaign)
     page = (await researcher.get(address(campaign, f"?item=v{hit.items[1]}"))).text
     assert "Beta(1.25, 1.75)" in page
-    assert '<td>A1</td><td class="figure">25</td>' in page
+    assert f'<td><a href="{address(campaign)}/annotators/A1">A1</a></td><td class="figure">25</td>' in page
+    assert 'aria-label="A1: 25"' in page
+    assert "1 task with it" in page
     curve = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
     now = curve["now"]
     assert sum(now["density"]) / len(now["density"]) == pytest.approx(0.01, abs=1e-5)  # per point, over 100 points

@@ -30,7 +30,7 @@ async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engi
         ("v0", 1, {BROKEN: 1}, False),
     ]
     assert (listed.found, listed.gone) == (2, 1)
-    assert (state.figures["done"], state.figures["wanted"]) == (1, 4)  # v1 wants none any more
+    assert state.figures["cards"]["progress"]["share"] == 1 / 4  # v1 wants none any more
     assert state.figures["cards"]["progress"]["value"] == "1 of 4"
     assert state.figures["words"]["hits"] == "2 tasks"
 

@@ -1,0 +1,67 @@
+"""Timeline of a campaign: its newest edits and decisions, and when its goal was reached."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.alerts import ALERT_SENTENCES
+from app.database.audit_log import describe_log_line, format_logged_changes
+
+MAX_TIMELINE_ENTRIES = 10  # the log has all
+TIMELINE_KINDS = ("campaign", "settings", "items", "answers")
+ANNOTATOR_ACTIONS = ("answers.exclude", "answers.include", "answers.hold", "answers.release")
+SETTINGS_ACTION = "settings.changed"
+GOAL_ALERTS = ("goal", "missed")
+
+LIST_NEWEST_LOG_LINES = text("""
+    SELECT * FROM audit_log WHERE campaign_id = :campaign AND split_part(action, '.', 1) = ANY(CAST(:kinds AS text[]))
+    ORDER BY id DESC LIMIT :limit
+""")
+
+LIST_GOAL_ALERTS = text("""
+    SELECT kind, about, raised_at FROM alerts WHERE campaign_id = :campaign AND kind = ANY(CAST(:kinds AS text[]))
+    ORDER BY id DESC LIMIT :limit
+""")
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """An edit, a decision or an event.
+
+    Attributes:
+        who: Name of the person, or of the server.
+        text: What they did, or what happened.
+        annotator: The annotator whom it is about, such as A5; empty for others.
+        changes: (name, old value, new value) of each changed setting, as text; None where there is no such value.
+
+    """
+
+    at: datetime
+    who: str
+    text: str
+    annotator: str = ""
+    changes: Sequence[tuple[str, str | None, str | None]] = ()
+
+
+async def load_timeline(connection: AsyncConnection, campaign_id: int) -> list[TimelineEntry]:
+    """Return the newest entries of a campaign's timeline, newest first."""
+    parameters = {"campaign": campaign_id, "limit": MAX_TIMELINE_ENTRIES}
+    lines = (await connection.execute(LIST_NEWEST_LOG_LINES, parameters | {"kinds": [*TIMELINE_KINDS]})).all()
+    alerts = (await connection.execute(LIST_GOAL_ALERTS, parameters | {"kinds": [*GOAL_ALERTS]})).all()
+    entries = [
+        TimelineEntry(
+            line.noted_at,
+            line.who,
+            describe_log_line(line),
+            line.about if line.action in ANNOTATOR_ACTIONS else "",
+            format_logged_changes(line) if line.action == SETTINGS_ACTION else (),
+        )
+        for line in lines
+    ]
+    entries += [
+        TimelineEntry(alert.raised_at, "", ALERT_SENTENCES[alert.kind].format(about=alert.about)) for alert in alerts
+    ]
+    return sorted(entries, key=lambda entry: entry.at, reverse=True)[:MAX_TIMELINE_ENTRIES]

@@ -1,0 +1,103 @@
+"""The overview over HTTP: its table with columns of the items, its timeline, and what each role sees of them."""
+
+import re
+
+import pytest
+from sqlalchemy import update
+
+from app.campaigns import lifecycle
+from app.database import tables
+from app.database.alerts import raise_alert
+from tests.accounts.reaching import log_in_with_role
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+
+pytestmark = pytest.mark.usefixtures("app")
+
+
+@pytest.fixture
+async def campaign(engine):
+    """Twelve items with a column `source`, one answer, and a goal."""
+    campaign = await create_running_campaign(engine, goal="best", best_items=3)
+    async with engine.begin() as connection:
+        for number in range(12):
+            fields = {
+                "id": f"v{number}",
+                "verb": f"verb {number}",
+                "source": ("hotel", "shop")[number % 2],
+                "rank": number,
+            }
+            is_item = (tables.items.c.campaign_id == campaign.id) & (tables.items.c.number == number)
+            await connection.execute(update(tables.items).where(is_item).values(fields=fields))
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await lease_hit(engine, me), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    return campaign
+
+
+async def page_of(client, campaign, query=""):
+    reply = await client.get(f"/admin/campaigns/{campaign.slug}{query}")
+    assert reply.status_code == 200
+    return reply.text
+
+
+async def test_own_columns_are_offered_without_those_that_repeat_id_and_text(researcher, campaign):
+    menu = (await page_of(researcher, campaign)).partition("Your columns")[2].partition("</fieldset>")[0]
+    assert re.findall(r'name="own" value="(\w+)"', menu) == ["source", "rank"]
+
+
+async def test_chosen_columns_are_in_the_address_and_in_every_link_of_the_table(researcher, campaign):
+    page = await page_of(researcher, campaign, "?columns=sd&columns=variance&own=source")
+    head = page.partition('aria-label="Items with their scores"')[2].partition("</thead>")[0]
+    assert [name in head for name in ("source", "SD", "Variance", "Calibrated")] == [True, True, True, False]
+    assert "?sort=name&amp;order=up&amp;columns=sd&amp;columns=variance&amp;own=source#scores" in page
+    assert "1 to 12" not in page
+    none = await page_of(researcher, campaign, "?columns=none")
+    assert "Calibrated" not in none.partition('aria-label="Items with their scores"')[2].partition("</thead>")[0]
+
+
+async def test_items_are_filtered_by_the_value_of_a_column(researcher, campaign):
+    page = await page_of(researcher, campaign, "?by=source&value=shop")
+    assert page.count('<th scope="row"><a') == 6
+    assert "<option selected>shop</option>" in page
+    assert 'class="cut"' not in page
+    assert "has “inn” as source" in await page_of(researcher, campaign, "?by=source&value=inn")
+
+
+async def test_a_line_is_drawn_after_the_best(researcher, campaign):
+    page = await page_of(researcher, campaign)
+    before, _, _ = page.partition('<tr class="cut">')
+    assert before.count('<th scope="row"><a') == 3
+    assert "cut after 3: 12 items may still cross" in page
+    assert 'class="cut"' not in await page_of(researcher, campaign, "?sort=name")
+
+
+async def test_viewers_see_neither_own_columns_nor_single_answers_nor_the_timeline(app, client, engine, campaign):
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
+    page = await page_of(client, campaign, "?by=source&value=shop&own=source&item=v1")
+    assert page.count('<th scope="row"><a') == 12
+    assert [text in page for text in ("Your columns", "hotel", 'class="dots"', 'id="timeline"', "/annotators")] == [
+        False
+    ] * 5
+
+
+async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engine, researcher, campaign):
+    async with engine.begin() as connection:
+        await lifecycle.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
+        )
+        await raise_alert(connection, campaign.id, "goal", "once", about="we know the best 3 items")
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/exclude", data={"reason": "all at once"})
+    timeline = (await page_of(researcher, campaign)).partition('id="timeline"')[2].partition("</section>")[0]
+    texts = [
+        " ".join(re.sub("<[^>]*>", " ", line).split()) for line in re.findall(r"<li>(.*?)</li>", timeline, re.DOTALL)
+    ]
+    said = " | ".join(texts)
+    assert "judgments per item 3 → 5" in said
+    assert "The goal is reached: we know the best 3 items." in said
+    assert said.index("excluded A1") < said.index("changed settings") < said.index("launched the campaign")
+    assert f'href="/admin/campaigns/{campaign.slug}/log"' in timeline
+
+
+async def test_an_address_with_impossible_columns_is_refused(researcher, campaign, subtests):
+    for query in ("columns=password", "own=" + "x" * 201, "&".join(["own=a"] * 7), "chart=pie"):
+        with subtests.test(query=query):
+            assert (await researcher.get(f"/admin/campaigns/{campaign.slug}?{query}")).status_code == 422
