@@ -154,7 +154,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("edit", "after-launch", "judgments-per-item", "delete", "items", "items/preview")
+            for act in ("edit", "tags", "after-launch", "judgments-per-item", "delete", "items", "items/preview")
         ),
         *(f"POST {CAMPAIGN_PAGES_PATH}/items/{act}" for act in ("mark", "unmark")),
         *(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.campaigns.tags import TagSettings
 from app.designs.remarks import RemarkSettings
 from app.goals.settings import GoalSettings
 
@@ -22,6 +23,7 @@ HELP_BY_SETTING = {
     "update_law": "/admin/help/researchers/settings#how-answers-become-scores",
     "goal": "/admin/help/researchers/goals",
     "quality_preset": "/admin/help/researchers/quality",
+    "tags": "/admin/help/researchers/campaigns#find-a-campaign",
     "alert_emails": "/admin/help/researchers/alerts",
 }
 
@@ -78,4 +80,5 @@ FORM_FIELD_GROUPS = (
     ),
     SettingGroup("Quality", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")),
     SettingGroup("Notifications", (), tuple(AlertSettings.model_fields)),
+    SettingGroup("List of campaigns", (), tuple(TagSettings.model_fields)),
 )

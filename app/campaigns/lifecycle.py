@@ -17,6 +17,7 @@ from app.annotation.onboarding import visit_version
 from app.campaigns.launch import check_items_and_create_posteriors, refuse_if_all_items_are_best
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
+from app.campaigns.tags import TagSettings
 from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
 from app.database.campaign import finish_if_complete, item_count_sql
 from app.database.tables import campaigns, items
@@ -243,7 +244,8 @@ async def edit_settings(
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
-    is_unchanged = new_settings.model_dump() == old_settings.model_dump()
+    tags = {*TagSettings.model_fields}
+    is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
     results_of_old_settings = {"tried_at": campaign.tried_at, "newest_plan": campaign.newest_plan}
     changes = campaign_columns_of_settings(new_settings) | {
         name: value if is_unchanged else None for name, value in results_of_old_settings.items()

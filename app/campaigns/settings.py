@@ -36,6 +36,7 @@ from app.campaigns.setting_types import (
     can_law_serve_rule,
     settings_with_prior_as_list,
 )
+from app.campaigns.tags import TagSettings
 from app.designs.campaign import Campaign
 from app.designs.criteria_settings import (
     GRID_LAYOUT,
@@ -62,7 +63,14 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 
 class CampaignSettings(
-    CrowdSettings, VisitSettings, UnjudgedSettings, RemarkSettings, QualitySettings, GoalSettings, AlertSettings
+    CrowdSettings,
+    VisitSettings,
+    UnjudgedSettings,
+    RemarkSettings,
+    QualitySettings,
+    GoalSettings,
+    AlertSettings,
+    TagSettings,
 ):
     """All settings of one campaign. Pages show the `description` next to each field, with the paper's default."""
 

@@ -1,15 +1,21 @@
-"""The list of campaigns: the pace and the typical interval of each."""
+"""The list of campaigns: the pace of each, how near its goal or how well known it is, and in which order they stand."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
+from app.campaigns.summaries import CampaignWithProgress
 from app.dashboard.incremental import PrecisionReplay
 from app.designs.campaign import Campaign
+from app.designs.unit import UNKNOWN_SPREAD
+from app.goals.progress import format_goal_progress, stored_goal_text
+from app.goals.settings import NO_GOAL
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute, minutes_since_epoch
 
@@ -29,12 +35,14 @@ class CampaignPace:
         last_at: When the last answer came.
         rate: Recent HITs per hour.
         interval: Typical interval, by the criterion by which items are known least.
+        goal: Progress towards the goal, such as `18 % of 95 %`.
 
     """
 
     last_at: datetime | None = None
     rate: str = ""
     interval: str = ""
+    goal: str = ""
 
 
 async def load_campaign_paces(
@@ -78,4 +86,60 @@ async def load_campaign_pace(
         if interval is None:
             return CampaignPace(answers.last_at, rate, "loading")
         widest = max(widest, interval)
-    return CampaignPace(answers.last_at, rate, design.unit.format_spread(widest))
+    spread = design.unit.format_spread(widest)
+    return CampaignPace(
+        answers.last_at, rate, "" if spread == UNKNOWN_SPREAD else spread, describe_progress(precision_replay, campaign)
+    )
+
+
+def describe_progress(precision_replay: PrecisionReplay, campaign: Campaign) -> str:
+    """Return how near a campaign is to its goal; empty without a goal, or while that is not known."""
+    if campaign.goal == NO_GOAL:
+        return ""
+    if campaign.goal_reached == stored_goal_text(campaign):
+        return "reached"
+    if (progress := precision_replay.known_goal_progress(campaign)) is None:
+        return ""
+    target = f"{progress.target:.2f}" if campaign.goal == "halves" else f"{100 * progress.target:.0f} %"
+    return f"{format_goal_progress(campaign, progress)} of {target}"
+
+
+CampaignSort = Literal["newest", "name", "progress", "answer"]
+SORT_TITLES: dict[CampaignSort, str] = {
+    "newest": "Newest first",
+    "answer": "Last answer first",
+    "progress": "Most complete first",
+    "name": "By name",
+}
+
+
+class CampaignsView(CampaignFilter):
+    """The campaigns that the list shows, and their order. `archived` is how older addresses ask for archived ones."""
+
+    sort: CampaignSort = "newest"
+    archived: bool = False
+
+    @property
+    def shows_archived(self) -> bool:
+        return self.archived or self.status == ARCHIVED_FILTER
+
+
+def sort_campaigns(
+    campaigns: Sequence[CampaignWithProgress], pace_by_campaign: Mapping[int, CampaignPace], sort: CampaignSort
+) -> list[CampaignWithProgress]:
+    """Return campaigns, which are given newest first, in another order."""
+
+    def completed_share(campaign: CampaignWithProgress) -> float:
+        return campaign.judgments_taken / campaign.judgments_wanted if campaign.judgments_wanted else 0.0
+
+    def last_answer(campaign: CampaignWithProgress) -> float:
+        last_at = pace_by_campaign[campaign.id].last_at
+        return last_at.timestamp() if last_at else 0.0
+
+    keys: dict[CampaignSort, Callable[[CampaignWithProgress], float | str]] = {
+        "newest": lambda _: 0,
+        "name": lambda campaign: campaign.name.casefold(),
+        "progress": lambda campaign: -completed_share(campaign),
+        "answer": lambda campaign: -last_answer(campaign),
+    }
+    return sorted(campaigns, key=keys[sort])

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from app.dashboard.precision import can_measure_goal_quickly
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
 from app.errors import pluralize
@@ -15,9 +16,6 @@ from app.goals.progress import (
     stored_goal_text,
 )
 from app.goals.settings import NO_GOAL
-
-MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
-MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
 
 
 def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
@@ -53,12 +51,7 @@ class GoalPosition(NamedTuple):
 def quick_goal_position(snapshot: CampaignSnapshot) -> GoalPosition:
     """Compute the progress towards the goal; empty without a goal, or where that would take too long for a page."""
     campaign, evidence = snapshot.campaign, snapshot.precision.evidence
-    if (
-        campaign.goal == NO_GOAL
-        or len(snapshot.score) > MAX_ITEMS_FOR_QUICK_GOAL
-        or snapshot.unread_answers
-        or evidence.fitted_judgment_count > MAX_JUDGMENTS_FOR_QUICK_FIT
-    ):
+    if campaign.goal == NO_GOAL or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
         return GoalPosition()
     items = numbers_of_goal_items(campaign, ~snapshot.is_gone)
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)

@@ -14,14 +14,17 @@ from typing import Any, Generic, Protocol, TypeVar
 from cachetools import LRUCache
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.calibrated_intervals import load_numbers_and_scores_of_goal_items
 from app.analysis.load_answers import count_items_of_campaign
 from app.dashboard import halo, history, implied, precision
 from app.dashboard.halo import HaloState
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.implied import ImpliedState
-from app.dashboard.precision import Precision
+from app.dashboard.precision import Precision, can_measure_goal_quickly
 from app.designs.campaign import Campaign, criterion_key
 from app.designs.criteria import Criterion
+from app.goals.progress import Progress, goal_progress, stored_goal_text
+from app.goals.settings import NO_GOAL
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
@@ -199,10 +202,13 @@ class PrecisionReplay(IncrementalReplay[Precision]):
 
     Attributes:
         typical_intervals: Last typical interval by campaign and criterion, with the watermark at which it was computed.
+        goal_progress: Last progress towards the goal by campaign, with the goal as it is stored; None if it would take
+            too long to compute.
 
     """
 
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
+    goal_progress: dict[int, tuple[str, Progress | None]] = field(default_factory=dict)
 
     async def load_typical_interval(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], *, in_time: bool = True
@@ -222,8 +228,28 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             if position is None or position.remaining:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
+            if criterion.campaign.goal != NO_GOAL:
+                await self.update_goal_progress(connection, criterion.campaign, position.state)
         self.typical_intervals[criterion_key(criterion)] = watermark, interval
         return interval
+
+    async def update_goal_progress(
+        self, connection: AsyncConnection, campaign: Campaign, current_precision: Precision
+    ) -> None:
+        """Compute the progress towards a campaign's goal again, after new answers."""
+        progress = None
+        if can_measure_goal_quickly(current_precision.evidence):
+            items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
+            estimates = current_precision.evidence.goal_estimates(campaign, current_precision.intervals)
+            progress = await asyncio.to_thread(
+                goal_progress, campaign, estimates.estimates.select_items(items), scores, estimates.source
+            )
+        self.goal_progress[campaign.id] = stored_goal_text(campaign), progress
+
+    def known_goal_progress(self, campaign: Campaign) -> Progress | None:
+        """Return the progress at the last answers that were read; None if it is unknown, or the goal has changed."""
+        goal_text, progress = self.goal_progress.get(campaign.id, ("", None))
+        return progress if campaign.goal != NO_GOAL and goal_text == stored_goal_text(campaign) else None
 
     async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> Precision:
         return precision.initial_precision(

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from pydantic import ValidationError
 
 from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
 from app.accounts.roles import SEE_SETTINGS
@@ -16,8 +17,10 @@ from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
-from app.campaigns import experiment_arms, summaries
+from app.campaigns import experiment_arms, lifecycle, summaries
+from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
+from app.campaigns.tags import MAX_TAG_CHARACTERS, MAX_TAGS, TagSettings
 from app.dashboard import (
     campaign_list,
     charts,
@@ -39,10 +42,12 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import (
     Database,
+    FormFields,
     Now,
+    Transaction,
     allow_external_media,
     download_headers,
     get_now,
@@ -93,21 +98,54 @@ LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_launched_criteri
 
 @home_router.get("")
 async def campaigns_page(
-    request: Request, database: Database, access: CurrentAccess, now: Now, *, archived: bool = False
+    request: Request,
+    database: Database,
+    access: CurrentAccess,
+    view: Annotated[campaign_list.CampaignsView, Query()],
+    now: Now,
 ) -> HTMLResponse:
-    """Show the campaigns that the user may see, or the archived ones."""
+    """Show the campaigns that the user may see, as the address filters and sorts them."""
     async with database.begin() as connection:
-        rows = await summaries.load_campaign_list(connection, archived=archived, access=access)
-        campaign_paces = await campaign_list.load_campaign_paces(
+        all_rows = await summaries.load_campaign_list(connection, archived=view.shows_archived, access=access)
+        rows = [row for row in all_rows if view.keeps(row)]
+        paces = await campaign_list.load_campaign_paces(
             connection, get_live_dashboards(request).followers.precisions, rows, now=now
         )
-        count = await summaries.count_archived_campaigns(connection, access=access)
+        archived_count = await summaries.count_archived_campaigns(connection, access=access)
         rehearsals = (
-            [] if archived else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
+            []
+            if view.shows_archived
+            else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
         )
-    context = {"campaigns": rows, "pace_by_campaign": campaign_paces, "archived": archived, "archived_count": count}
-    context |= {"rehearsals": rehearsals}
+    context = {
+        "campaigns": campaign_list.sort_campaigns(rows, paces, view.sort),
+        "pace_by_campaign": paces,
+        "view": view,
+        "has_campaigns": bool(all_rows),
+        "statuses": STATUSES,
+        "sort_titles": campaign_list.SORT_TITLES,
+        "tags": sorted({tag for row in all_rows for tag in row.tags}, key=str.casefold),
+        "archived": view.shows_archived,
+        "archived_count": archived_count,
+        "rehearsals": rehearsals,
+        "now": now,
+    }
     return render_page(request, "admin/campaigns.html", context)
+
+
+@router.post("/tags")
+async def set_tags(values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Set the tags of a campaign, and show the list again as it was."""
+    try:
+        tags = TagSettings.model_validate({"tags": values.get("tags", "")}).tags
+    except ValidationError as error:
+        raise Invalid(
+            f"A campaign has at most {MAX_TAGS} tags of at most {MAX_TAG_CHARACTERS} characters, each in one line. "
+            "Nothing was changed.",
+            code="tags_invalid",
+        ) from error
+    await lifecycle.edit_settings(connection, slug, lambda before: before.model_copy(update={"tags": tags}))
+    return RedirectResponse(f"/admin?{values.get('view', '').removeprefix('?')}", status_code=303)
 
 
 @router.get("")

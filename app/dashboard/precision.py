@@ -18,7 +18,15 @@ from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 
+MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
+MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
 MAX_CURVE_POINTS = 60  # even, so that every second point of a full curve is a point of the curve of twice the step
+
+
+def can_measure_goal_quickly(evidence: GoalEvidence) -> bool:
+    """Return whether a page can wait for the progress towards a goal."""
+    is_small = len(evidence.tally.judgments) <= MAX_ITEMS_FOR_QUICK_GOAL
+    return is_small and evidence.fitted_judgment_count <= MAX_JUDGMENTS_FOR_QUICK_FIT
 
 
 def typical_interval(estimates: ModeratedMeans) -> float:

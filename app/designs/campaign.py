@@ -72,6 +72,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     pay_per_hit: float | None
     currency: str
     in_short: str
+    tags: list[str] = field(default_factory=list, metadata=GENERAL)
     leave_early: bool
     undo: bool
     break_minutes: int | None

@@ -139,7 +139,11 @@ dashboard.addEventListener("click", (event) => {
 /** Show the view that a form describes. */
 function goToForm(form, options) {
   const address = new URL(form.action);
-  for (const [name, value] of new FormData(form)) if (value) address.searchParams.append(name, value);
+  const fields = new FormData(form);
+  for (const [name, value] of fields) {
+    const isRedundant = value === "none" && fields.getAll(name).length > 1; // it says that no box is checked
+    if (value && !isRedundant) address.searchParams.append(name, value);
+  }
   return go(address, options);
 }
 

@@ -1,4 +1,5 @@
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from app.designs.registry import make_design
     ("items", "names"), [(3, ["match", "uncertainty", "pace"]), (60, ["match", "distribution", "uncertainty", "pace"])]
 )
 def test_a_few_items_have_no_distribution_and_match_quality_comes_first(items, names):
-    figures = {"heatmap": {}, "classes": None, "course": []}
+    figures: dict[str, Any] = {"heatmap": {}, "classes": None, "course": []}
     assert list(chart_titles(figures, items, is_ordered=True)) == names
 
 

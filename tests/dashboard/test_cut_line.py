@@ -48,6 +48,7 @@ def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
 def test_as_long_as_nothing_is_known_every_item_may_cross():
     unknown = moderate_means(Tally.empty(6))
     found = cut_line(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS)
+    assert found is not None
     assert (found.last_above, len(found.crossing)) == (1, 6)
 
 

@@ -12,6 +12,7 @@ from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
 from app.campaigns import hints, item_list, launch, lifecycle, summaries
+from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
 from app.designs.schema import ValueSchema
@@ -83,6 +84,12 @@ class Campaigns(BaseModel):
     campaigns: list[CampaignSchema]
 
 
+class CampaignListQuery(CampaignFilter):
+    """Which campaigns programs list."""
+
+    archived: bool = Field(default=False, description="List archived campaigns instead of the others.")
+
+
 async def campaign_response(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     return CampaignSchema.from_row(
         await summaries.load_campaign_with_progress(connection, slug), request_base_url(request)
@@ -94,12 +101,13 @@ async def list_campaigns(
     request: Request,
     connection: Transaction,
     access: CurrentAccess,
-    *,
-    archived: Annotated[bool, Query(description="List archived campaigns instead of the others.")] = False,
+    chosen: Annotated[CampaignListQuery, Query()],
 ) -> Campaigns:
     """List the campaigns whose settings you may see and that are not archived, newest first."""
+    archived = chosen.archived or chosen.status == ARCHIVED_FILTER
     rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
-    return Campaigns(campaigns=[CampaignSchema.from_row(row, request_base_url(request)) for row in rows])
+    base = request_base_url(request)
+    return Campaigns(campaigns=[CampaignSchema.from_row(row, base) for row in rows if chosen.keeps(row)])
 
 
 @router.post("", status_code=201)

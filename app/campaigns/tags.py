@@ -1,0 +1,32 @@
+"""Tags of a campaign: words by which researchers find it in the list."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, field_validator
+
+from app.designs.field_flags import EDITABLE, InputModel, OneLine
+
+MAX_TAGS, MAX_TAG_CHARACTERS = 10, 40
+
+Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TAG_CHARACTERS), OneLine]
+
+
+class TagSettings(InputModel):
+    """The tags of a campaign. Annotators do not see them."""
+
+    tags: list[Tag] = Field(
+        default_factory=list, max_length=MAX_TAGS, title="Tags", json_schema_extra=EDITABLE,
+        description=f"One per line, up to {MAX_TAGS}, to find the campaign in the list. Annotators do not see them.",
+    )  # fmt: skip
+
+    @field_validator("tags", mode="before")
+    @classmethod
+    def split_tag_lines(cls, tags: object) -> object:
+        """Split a text at line ends and commas, as forms and the command line send it."""
+        return [tag for tag in tags.replace(",", "\n").splitlines() if tag.strip()] if isinstance(tags, str) else tags
+
+    @field_validator("tags")
+    @classmethod
+    def drop_repeated_tags(cls, tags: list[str]) -> list[str]:
+        """Return each tag once, whatever its case."""
+        return [*{tag.casefold(): tag for tag in reversed(tags)}.values()][::-1]
