@@ -16,9 +16,7 @@ class CampaignFilter(AddressQuery):
     """Which campaigns a list shows. Archived ones are shown only by their own filter."""
 
     search: SearchWords = Field(default="", description="Only campaigns whose name, slug or tags contain this text.")
-    status: StatusFilter = Field(
-        default="", description="Only campaigns with this status, or archived ones."
-    )
+    status: StatusFilter = Field(default="", description="Only campaigns with this status, or archived ones.")
     tag: str = Field(default="", max_length=MAX_TAG_CHARACTERS, description="Only campaigns with this tag.")
 
     def keeps(self, campaign: Campaign) -> bool:

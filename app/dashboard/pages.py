@@ -43,6 +43,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, Invalid, NotFound
+from app.goals.settings import can_have_goal
 from app.http.dependencies import (
     Database,
     FormFields,
@@ -191,6 +192,7 @@ async def dashboard_page(
         "design": criterion.design,
         "unit": criterion.design.score_unit(criterion.law),
         "view": view.model_copy(update={"page": items_page.number}),
+        "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
         "score_table": items_page,
         "thumbnails": thumbnails,
         "own_columns": own_column_names,

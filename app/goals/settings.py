@@ -85,6 +85,11 @@ def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     return f"The goal of “{campaign.name}” cannot be measured: {problem}. {advice}"
 
 
+def can_have_goal(design: Design, *, has_criteria: bool) -> bool:
+    """Return whether a campaign of this design can have a goal: its answers are on one scale."""
+    return design.value_kind in SCALE_ANSWER_KINDS and not has_criteria
+
+
 def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
     if settings.goal != NO_GOAL and design.value_kind not in SCALE_ANSWER_KINDS:

@@ -110,6 +110,7 @@ CHANGES = [
     page(CAMPAIGN + "/links", words="co-authors", current=PASSWORD),
     Change("POST", CAMPAIGN + "/links/{link}/withdraw", {}, {"link": "co-authors"}),
     page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
+    page(CAMPAIGN + "/tags", tags="pilot, German"),
     lead("launch"),
     page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
