@@ -15,7 +15,7 @@ class TagSettings(InputModel):
     """The tags of a campaign. Annotators do not see them."""
 
     tags: list[Tag] = Field(
-        default_factory=list, max_length=MAX_TAGS, title="Tags", json_schema_extra=EDITABLE,
+        default=[], max_length=MAX_TAGS, title="Tags", json_schema_extra=EDITABLE,
         description=f"One per line, up to {MAX_TAGS}, to find the campaign in the list. Annotators do not see them.",
     )  # fmt: skip
 

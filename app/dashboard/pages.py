@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -13,37 +13,21 @@ from pydantic import ValidationError
 
 from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
 from app.accounts.roles import SEE_SETTINGS
-from app.alerts import listings as alerts
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
-from app.annotation.platforms import visit_limit
 from app.annotation.platforms.registry import platforms_with_pages, public_link
 from app.campaigns import experiment_arms, lifecycle, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.campaigns.tags import MAX_TAG_CHARACTERS, MAX_TAGS, TagSettings
-from app.dashboard import (
-    campaign_list,
-    charts,
-    draft_page,
-    drawings,
-    item,
-    own_columns,
-    table,
-    timeline,
-    uncompared_systems,
-    unjudged_items,
-)
+from app.dashboard import campaign_list, draft_page, drawings, item, overview, table
 from app.dashboard.heatmap import Heatmap, best_matching_row_of_each
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import DashboardState
-from app.dashboard.thumbnails import load_thumbnails
-from app.database.alerts import alert_sentence
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, Invalid, NotFound
-from app.goals.settings import can_have_goal
 from app.http.dependencies import (
     Database,
     FormFields,
@@ -57,9 +41,7 @@ from app.http.dependencies import (
     request_base_url,
 )
 from app.http.templating import english_environment
-from app.quality import listings as findings
 from app.record.campaign import load_campaign_by_slug
-from app.simulation import rehearsal_offer
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -163,64 +145,24 @@ async def dashboard_page(
                 "admin/_dashboard_draft.html",
                 await draft_page.load_draft_page(connection, slug) | {"experiment": arm},
             )
-    session = request.state.session
-    if not session.can(SEE_SETTINGS):
-        view = view.without_own_columns()
     criterion = campaign.find_criterion(view.criterion)
     state = await get_live_dashboards(request).load_state(criterion, now=now)
+    shows_own = request.state.session.can(SEE_SETTINGS)
     async with database.connect() as connection:
-        items_page = await table.load_items_page(connection, criterion, view, state.intervals)
-        thumbnails = await load_thumbnails(connection, campaign, items_page.rows)
-        own_column_names = (
-            await own_columns.list_own_columns(connection, campaign.id) if session.can(SEE_SETTINGS) else ()
-        )
-        column_values = await own_columns.list_column_values(connection, campaign.id, view.by) if view.by else ()
-        unjudged = await unjudged_items.list_unjudged_items(connection, campaign)
-        left_over = await uncompared_systems.list_uncompared_systems(connection, campaign)
-        unseen_alerts = await alerts.load_newest_alerts(connection, campaign.id)
-        turned_away = await visit_limit.count_recent_refusals(connection, campaign.id, now=now)
-        entries = await timeline.load_timeline(connection, campaign.id)
-        annotators_to_review = await findings.list_annotators_to_review(connection, campaign.id)
-        rehearsal = (
-            None if state.figures["answered"] else await rehearsal_offer.load_rehearsal_offer(connection, campaign)
-        )
+        parts = await overview.load_scores_parts(connection, criterion, view, state, shows_own_columns=shows_own)
+        parts |= await overview.load_campaign_parts(connection, campaign, state, now=now)
     allow_external_media(request, campaign)
-    base, done_at = request_base_url(request), state.figures["cards"]["progress"]["done_at"]
+    base = request_base_url(request)
     link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
-    context = criterion_page_context(criterion) | {
-        "law": criterion.law,
-        "design": criterion.design,
-        "unit": criterion.design.score_unit(criterion.law),
-        "view": view.model_copy(update={"page": items_page.number}),
-        "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
-        "score_table": items_page,
-        "thumbnails": thumbnails,
-        "own_columns": own_column_names,
-        "column_values": column_values,
-        "unjudged": unjudged,
-        "left_over": left_over,
-        "alerts": unseen_alerts,
-        "to_review": annotators_to_review,
-        "describe_alert": alert_sentence,
-        "timeline": entries,
-        "state": state,
+    context = criterion_page_context(criterion) | overview.figure_parts(criterion, state) | parts
+    context |= {
         "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
-        "dashes": drawings.EARLY_CURVE_DASHES,
         "now": now,
-        "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
         "public_link": link,
         "platforms": platforms_with_pages(),
         "code": qr_code_svg(link),
         "loopback_url": base if is_loopback_url(base) else None,
-        "rehearsal": rehearsal,
-        "turned_away": turned_away,
         "experiment": arm,
-        "charts": charts.chart_titles(
-            state.figures, len(state.history.judgments), is_ordered=criterion.design.is_ordered
-        ),
-        "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
-        "course_drawing": charts.course_drawing,
-        "pace_rows": drawings.pace_table_rows(state.figures),
     }
     return render_page(
         request, "admin/_dashboard_parts.html" if is_script_request(request) else "admin/campaign.html", context

@@ -44,7 +44,7 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
         me = await create_annotator(engine, campaign)
         await submit_scores(engine, me, await lease_hit(engine, me))
         async with asyncio.timeout(PATIENT):
-            while '"hits":"1 HIT"' not in (await anext(lines)):
+            while '"hits":"1 task"' not in (await anext(lines)):
                 pass
         server.process.terminate()
         async with asyncio.timeout(PATIENT):

@@ -176,7 +176,7 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     assert refused.value.code == "no_items"
 
 
-async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(engine, researcher):
+async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engine, researcher):
     async def tabs(campaign):
         page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
         return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
@@ -184,7 +184,10 @@ async def test_a_campaign_with_a_goal_has_it_as_a_tab_also_once_it_is_finished(e
     draft, other = [await create_running_campaign(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
     plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan"'
     assert plan_of + ">Plan</a>" in await tabs(draft)
-    assert "/plan" not in await tabs(other)
+    assert f'/{other.slug}/plan">Plan</a>' in await tabs(other)
+    assert (
+        "has no goal. Choose one in its settings" in (await researcher.get(f"/admin/campaigns/{other.slug}/plan")).text
+    )
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert plan_of + ' aria-current="page">Plan</a>' in page
     ended = await create_running_campaign(engine, items=8, **GOAL)

@@ -1,0 +1,76 @@
+"""The overview of a campaign: the parts that its templates read, by name."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.alerts import listings as alerts
+from app.annotation.platforms import visit_limit
+from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
+from app.dashboard.state import DashboardState
+from app.dashboard.thumbnails import load_thumbnails
+from app.database.alerts import alert_sentence
+from app.designs.campaign import Campaign
+from app.designs.criteria import Criterion
+from app.goals.settings import can_have_goal
+from app.quality import listings as findings
+from app.simulation import rehearsal_offer
+
+
+async def load_scores_parts(
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    view: table.ItemsView,
+    state: DashboardState,
+    *,
+    shows_own_columns: bool,
+) -> dict[str, Any]:
+    """Load the table of scores, with the columns of the uploaded items for users who may see them."""
+    campaign = criterion.campaign
+    if not shows_own_columns:
+        view = view.without_own_columns()
+    items_page = await table.load_items_page(connection, criterion, view, state.intervals)
+    return {
+        "view": view.model_copy(update={"page": items_page.number}),
+        "score_table": items_page,
+        "thumbnails": await load_thumbnails(connection, campaign, items_page.rows),
+        "own_columns": await own_columns.list_own_columns(connection, campaign.id) if shows_own_columns else (),
+        "column_values": await own_columns.list_column_values(connection, campaign.id, view.by) if view.by else (),
+    }
+
+
+async def load_campaign_parts(
+    connection: AsyncConnection, campaign: Campaign, state: DashboardState, *, now: datetime
+) -> dict[str, Any]:
+    """Load what the page says about the whole campaign, next to its figures."""
+    is_answered = state.figures["answered"]
+    return {
+        "unjudged": await unjudged_items.list_unjudged_items(connection, campaign),
+        "left_over": await uncompared_systems.list_uncompared_systems(connection, campaign),
+        "alerts": await alerts.load_newest_alerts(connection, campaign.id),
+        "describe_alert": alert_sentence,
+        "turned_away": await visit_limit.count_recent_refusals(connection, campaign.id, now=now),
+        "timeline": await timeline.load_timeline(connection, campaign.id),
+        "to_review": await findings.list_annotators_to_review(connection, campaign.id),
+        "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer(connection, campaign),
+        "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
+    }
+
+
+def figure_parts(criterion: Criterion[Campaign], state: DashboardState) -> dict[str, Any]:
+    """Return what the templates of the cards and charts read."""
+    done_at = state.figures["cards"]["progress"]["done_at"]
+    item_count = len(state.history.judgments)
+    return {
+        "state": state,
+        "law": criterion.law,
+        "design": criterion.design,
+        "unit": criterion.design.score_unit(criterion.law),
+        "dashes": drawings.EARLY_CURVE_DASHES,
+        "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
+        "charts": charts.chart_titles(state.figures, item_count, is_ordered=criterion.design.is_ordered),
+        "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
+        "course_drawing": charts.course_drawing,
+        "pace_rows": drawings.pace_table_rows(state.figures),
+    }
