@@ -75,7 +75,7 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
         return ""
-    return "Most judgments are repeats by the same person. More annotators would bring the goal closer."
+    return "Most judgments are repeats by the same person. More annotators would help reach the goal."
 
 
 def released_items_text(count: int) -> str:

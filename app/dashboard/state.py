@@ -220,7 +220,7 @@ def pace_note(snapshot: CampaignSnapshot) -> str:
     if snapshot.counts.first_at is None:
         imported = "Imported answers have no pace. " if snapshot.hit_count else ""
         return f"{imported}Bars appear with the first answer."
-    return "Last 24 h. The pale bar is still filling." if snapshot.campaign.status == "running" else ""
+    return "Last 24 h. The pale bar is not complete yet." if snapshot.campaign.status == "running" else ""
 
 
 def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
         "points": typical_interval_curve(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
         "behind": snapshot.unread_answers,
-        "note": f"Reading the answers; {pluralize(snapshot.unread_answers, 'task')} to go."
+        "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'task')} left."
         if snapshot.unread_answers
         else UNCERTAINTY_NOTE,
     }

@@ -756,5 +756,5 @@ async def test_the_list_says_how_campaigns_go(engine, researcher):
     page = (await researcher.get("/admin")).text
     assert re.search(r'<td( data-head="Precision">± [\d.]+ points|>)</td>', page)
     assert '<time datetime="2026-01-05T09:00:00+00:00" data-ago' in page
-    assert "unknown yet" not in page
+    assert "not known yet" not in page
     assert "HITs/h" not in page  # both came long ago

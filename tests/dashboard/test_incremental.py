@@ -250,6 +250,6 @@ async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):
             seen.append(state.figures["uncertainty"])
     await hub.stop()
     assert [figures["behind"] for figures in seen] == [6, 3, 0]
-    assert seen[0]["note"] == "Reading the answers; 6 tasks to go."
+    assert seen[0]["note"] == "Loading answers: 6 tasks left."
     assert "Reading" not in seen[-1]["note"]
     assert seen[-1]["points"][-1][0] == 9
