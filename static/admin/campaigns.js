@@ -12,7 +12,10 @@ let waitingSearch = 0;
 async function showCampaigns() {
   const isNewest = startRequest();
   const address = new URL(form.action);
-  for (const [name, value] of new FormData(form)) if (value) address.searchParams.append(name, value);
+  for (const [name, value] of new FormData(form)) {
+    const isDefault = form.elements[name].selectedIndex === 0;
+    if (value && !isDefault) address.searchParams.append(name, value);
+  }
   const reply = await fetchPart(address.href).catch(() => null);
   if (!isNewest()) return;
   if (!reply?.ok || reply.redirected) {
