@@ -41,7 +41,7 @@ from app.background.loop import BackgroundLoop
 from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
-from app.campaigns.pages import campaigns, preview
+from app.campaigns.pages import campaigns, preview, setup
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
 from app.database.campaign import CampaignNames
@@ -194,6 +194,7 @@ ROUTERS = (
     ),
     *(
         campaigns.root_redirect_router,
+        setup.router,
         campaigns.router,
         campaign_files.router,
         imports.router,

@@ -3,8 +3,10 @@
 
 import { localizeTimes } from "./admin/times.js";
 
-// On a phone the current tab may be beyond the edge.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+// On a phone the current tab or step may be beyond the edge.
+for (const current of document.querySelectorAll(".tabs [aria-current], .rail [aria-current]")) {
+  current.scrollIntoView({ inline: "nearest", block: "nearest" });
+}
 
 localizeTimes(document);
 if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);

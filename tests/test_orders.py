@@ -64,7 +64,14 @@ async def test_a_simulated_crowd_is_recovered_and_replays_to_the_bit(engine, des
 @pytest.mark.parametrize("design", SETTINGS)
 async def test_pages_and_exports_show_it(app, researcher, client, design):
     campaign = await rehearsed(app.state.database, hits=12, **SETTINGS[design])
-    for page in ("", "?item=v2", "/analysis", "/analysis?part=scores&one=best_worst_counts", "/edit", "/export"):
+    for page in (
+        "",
+        "?item=v2",
+        "/analysis",
+        "/analysis?part=scores&one=best_worst_counts",
+        "/settings/question",
+        "/export",
+    ):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
     exported = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")).text

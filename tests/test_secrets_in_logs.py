@@ -67,7 +67,8 @@ def planted_requests(browser, link):
         browser.post("/admin/people/invitations", data={"role": "guest", "words": "planted.researcher"}),
         browser.post("/admin/account/tokens", data={"name": "planted-token-name", "scope": "read"}),
         browser.post(f"{PAGES}/people", data={"names": "Ada Planted\nGrace Planted"}),
-        browser.post(f"{PAGES}/after-launch", data=settings),
+        browser.post(f"{PAGES}/settings/visit", data=settings),
+        browser.post(f"{PAGES}/settings/advanced", data=settings),
         browser.post(f"{PAGES}/links", data={"words": "planted remark"}),
     ]
 

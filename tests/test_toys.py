@@ -104,7 +104,7 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     ((items, faces),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")
     assert dict(zip(items, faces, strict=True)) == {0: 1.0, 1: 0.0, 2: 2.0}
     assert await fetch_value(app.state.database, "SELECT state FROM posteriors WHERE subject = 2") == [1.0, 1.0, 2.0]
-    for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+    for page in ("", "?item=v2", "/analysis", "/analysis?part=scores", "/settings/question", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
     item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v2")).text
@@ -112,8 +112,10 @@ async def test_pages_ask_take_and_show_it(app, client, researcher):
     assert '<td class="words">happy</td>' in item
     form = (await researcher.get("/admin/campaigns/new")).text
     assert re.search(r'<textarea id="smiley.names" name="smiley.names"[^>]*>\nsad\nso so\nhappy</textarea>', form)
-    for title in ("Smileys", "Smiles: each smiley is counted", "In order: the items with the fewest judgments"):
-        assert title in form
+    assert "Smileys" in form
+    fixed = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/advanced")).text
+    for title in ("Smiles: each smiley is counted", "In order: the items with the fewest judgments"):
+        assert title in fixed
 
 
 def hidden(html, name):

@@ -139,7 +139,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     SEE_SETTINGS: (
         *(
             f"GET {CAMPAIGN_PAGES_PATH}/{page}"
-            for page in ("edit", "share", "items", "try", "try/hit", "campaign.{ending}")
+            for page in ("edit", "settings", "settings/{step}", "share", "items", "try", "try/hit", "campaign.{ending}")
         ),
         f"GET {CAMPAIGN_API_PATH}",
         f"GET {CAMPAIGN_API_PATH}/file",
@@ -154,7 +154,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("edit", "tags", "after-launch", "judgments-per-item", "delete", "items", "items/preview")
+            for act in ("settings/{step}", "tags", "judgments-per-item", "delete", "items", "items/preview")
         ),
         *(f"POST {CAMPAIGN_PAGES_PATH}/items/{act}" for act in ("mark", "unmark")),
         *(

@@ -11,8 +11,11 @@ from app.campaigns.form_sections import (
     CRITERIA_SHOWN_SETTING,
     DESIGN_SETTINGS_SETTING,
     FORM_FIELD_GROUPS,
+    STEP_BY_SETTING,
+    StepName,
 )
-from app.campaigns.hints import Hint, RuleOffer, hints_for_setting, rule_offers_for_setting
+from app.campaigns.form_values import format_multiline_form_value
+from app.campaigns.hints import Hint, hints_for_setting
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
@@ -49,7 +52,6 @@ class FormField:
         laws: The same for update laws.
         designs_by_choice: Choice to the designs that it is limited to.
         hints: Hints, each for some designs or laws.
-        offers: Offers of a value of another setting.
         criterion_title: The criterion that the field is about; empty for the campaign.
 
     """
@@ -69,7 +71,6 @@ class FormField:
     laws: str = ""
     designs_by_choice: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[Hint] = ()
-    offers: Sequence[RuleOffer] = ()
     criterion_title: str = ""
 
     @property
@@ -80,6 +81,9 @@ class FormField:
 
 @dataclass(frozen=True)
 class FormSection:
+    """A group of fields under one heading."""
+
+    step: StepName
     title: str
     basic_fields: Sequence[FormField]
     advanced_fields: Sequence[FormField]
@@ -137,6 +141,7 @@ def build_form_sections(
     )
     return [
         FormSection(
+            group.step,
             group.title,
             [field for name in group.basic_settings if has_choice(name) for field in fields_by_setting[name]],
             [field for name in group.advanced_settings if has_choice(name) for field in fields_by_setting[name]],
@@ -147,17 +152,52 @@ def build_form_sections(
     ]
 
 
+def sections_of_step(sections: Sequence[FormSection], step: StepName, design_name: str) -> list[FormSection]:
+    """Return the sections of a step, without the fields and choices that this design does not have.
+
+    The step that chooses the design keeps all of them: its page follows the choice.
+    """
+    own = [section for section in sections if section.step == step]
+    if step == STEP_BY_SETTING["design"]:
+        return own
+    limited = [
+        replace(
+            section,
+            basic_fields=fields_of_design(section.basic_fields, design_name),
+            advanced_fields=fields_of_design(section.advanced_fields, design_name),
+        )
+        for section in own
+    ]
+    return [section for section in limited if section.all_fields]
+
+
+def fields_of_design(fields: Sequence[FormField], design_name: str) -> list[FormField]:
+    return [
+        replace(
+            field,
+            choices={
+                choice: title
+                for choice, title in field.choices.items()
+                if choice == field.value or design_name in field.designs_by_choice.get(choice, design_name).split()
+            },
+        )
+        for field in fields
+        if not field.designs or design_name in field.designs.split()
+    ]
+
+
 def setting_minimums_after_launch(campaign: Campaign) -> dict[str, float]:
     """Return, by name, the present values of settings that can only grow after a launch."""
     columns, fields = campaign.to_columns(), CampaignSettings.model_fields.items()
     return {name: columns[name] for name, field in fields if editability_after_launch(field) == "only more"}
 
 
-def annotator_preview_query(sections: Sequence[FormSection], design_name: str) -> str:
-    """Return the query of the preview address: the fields of a form that annotators see."""
+def annotator_preview_query(sections: Sequence[FormSection], design_name: str, context: Mapping[str, str]) -> str:
+    """Return the query of the preview address: the fields of a form that annotators see, and what it is a form of."""
     fields = [field for section in sections if section.is_visible_to_annotators for field in section.all_fields]
     design_fields = [field for field in fields if not field.designs or design_name in field.designs.split()]
-    return urlencode({field.name: field.value[:MAX_PREVIEW_VALUE_CHARACTERS] for field in design_fields if field.value})
+    shown = {field.name: field.value[:MAX_PREVIEW_VALUE_CHARACTERS] for field in design_fields if field.value}
+    return urlencode({name: value for name, value in context.items() if value} | shown)
 
 
 def build_design_fields(values: Mapping[str, str], errors: Mapping[str, str]) -> list[FormField]:
@@ -230,7 +270,6 @@ def build_form_field(
         laws=joined_laws_reading_setting(name),
         designs_by_choice=designs_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
-        offers=rule_offers_for_setting(name, values),
     )
 
 
@@ -302,59 +341,3 @@ def form_field_kind(setting_name: str, value_limits: Mapping[str, Any]) -> str:
     return {"boolean": "switch", "integer": "whole", "number": "number", "array": "lines"}.get(
         value_limits["type"], "line"
     )
-
-
-def new_campaign_form_values() -> dict[str, str]:
-    fields = CampaignSettings.model_fields.items()
-    return {
-        name: format_setting_value(name, info.default)
-        for name, info in fields
-        if not (info.is_required() or name in (DESIGN_SETTINGS_SETTING, CRITERIA_SETTING))
-    }
-
-
-def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
-    campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
-    prefixed_values = prefixed_form_values(settings.design_settings, f"{settings.design}.")
-    for number, criterion in enumerate(settings.criteria):
-        name_prefix = f"{CRITERIA_SETTING}.{number}."
-        criterion_values = {name: value for name, value in criterion.items() if name != DESIGN_SETTINGS_SETTING}
-        prefixed_values |= prefixed_form_values(criterion_values, name_prefix)
-        design_values = criterion.get("design_settings", {})
-        prefixed_values |= prefixed_form_values(
-            {name: switch_as_yes_or_no(value) for name, value in design_values.items()},
-            f"{name_prefix}{settings.design}.",
-        )
-    return {name: format_setting_value(name, value) for name, value in campaign_values.items()} | prefixed_values
-
-
-def prefixed_form_values(values: Mapping[str, object], name_prefix: str) -> dict[str, str]:
-    return {name_prefix + name: format_multiline_form_value(value) for name, value in values.items()}
-
-
-def switch_as_yes_or_no(value: object) -> object:
-    """Return a criterion's switch as yes or no: it may be off where the campaign's is on."""
-    return ("no", "yes")[value] if isinstance(value, bool) else value
-
-
-def format_form_value(value: object) -> str:
-    """Return a value as text; a switch that is off is empty, as in a browser's form."""
-    if isinstance(value, bool):
-        return "on" if value else ""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
-
-
-def format_setting_value(setting_name: str, value: object) -> str:
-    """Return a campaign setting as text; the numbers of its prior are on one line."""
-    return (
-        format_form_value(value)
-        if setting_name == "prior"
-        else format_multiline_form_value(switch_as_yes_or_no(value) if setting_name == "open_platforms" else value)
-    )
-
-
-def format_multiline_form_value(value: object) -> str:
-    """Return a value as text, the elements of a list on a line each."""
-    return "\n".join(map(str, value)) if isinstance(value, list) else format_form_value(value)

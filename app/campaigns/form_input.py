@@ -10,12 +10,11 @@ from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
     form_field_kind,
-    form_values_of_settings,
     joined_designs_reading_setting,
     value_limits_of_schema,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
-from app.campaigns.settings import JOINT_ERROR_TYPE, SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
 from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
@@ -116,19 +115,6 @@ def parse_unfinished_settings_form(values: Mapping[str, str]) -> CampaignSetting
             usable_values = {name: value for name, value in usable_values.items() if name not in errors}
             usable_values = PLACEHOLDER_VALUES | usable_values
     return CampaignSettings.model_validate(PLACEHOLDER_VALUES)
-
-
-def parse_form_of_launched_campaign(settings: CampaignSettings, values: Mapping[str, str]) -> CampaignSettings:
-    """Return settings changed by a form of what a launch leaves open. Raises as `parse_settings_form` does."""
-    editable_switches = {
-        name for name in SETTINGS_EDITABLE_AFTER_LAUNCH if is_switch_setting(name)
-    }  # browsers do not send a switch that is off
-    kept_values = {
-        name: value
-        for name, value in form_values_of_settings(settings).items()
-        if value and name not in editable_switches
-    }
-    return parse_settings_form({**kept_values, **values})
 
 
 def entered_setting_value(setting_name: str, values: Mapping[str, str]) -> object:

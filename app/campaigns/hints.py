@@ -41,23 +41,6 @@ class Hint:
     is_visible_initially: bool = True
 
 
-@dataclass(frozen=True)
-class RuleOffer:
-    """The selection rule that suits a goal under one of these laws.
-
-    `shown`: whether the campaign has such a goal and law and asks by another rule when the page is made.
-    """
-
-    goal: str
-    rule: str
-    laws: str
-    is_visible_initially: bool
-
-    @property
-    def text(self) -> str:
-        return rule_offer_text(self.rule)
-
-
 def rule_offer_text(rule_name: str) -> str:
     """Return why a selection rule is offered to a campaign with the goal that it is for."""
     return f"The selection rule “{rule_name}” suits this goal. In simulations it {FEWER_JUDGMENTS_HINT}."
@@ -110,21 +93,6 @@ def describe_goal_before_launch(campaign: Campaign) -> str:
     judgments = pluralize(campaign.judgments_per_item, "judgment")
     end_sentence = f"The campaign ends at the latest once each item has {judgments}."
     return f"Goal: {describe_goal(campaign)}. {SENTENCE_BY_GOAL_ACTION[campaign.when_reached]} {end_sentence}"
-
-
-def rule_offers_for_setting(setting_name: str, values: Mapping[str, str]) -> list[RuleOffer]:
-    """Return the rules offered next to a setting; only the goal has any."""
-    if setting_name != "goal":
-        return []
-    chosen_goal, chosen_rule = values.get("goal"), values.get("rule")
-    law = chosen_update_law(values)
-    offers = []
-    for goal, rule in BEST_RULE_FOR_GOAL.items():
-        laws = laws_supporting_rule(rule)
-        offers.append(
-            RuleOffer(goal, rule, " ".join(laws), goal == chosen_goal and rule != chosen_rule and law in laws)
-        )
-    return offers
 
 
 def chosen_update_law(values: Mapping[str, str]) -> str:

@@ -3,28 +3,24 @@
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import delete, exists, insert, or_, select, text, update
+from sqlalchemy import delete, insert, or_, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
-from app.campaigns.launch import check_items_and_create_posteriors, refuse_if_all_items_are_best
+from app.campaigns.launch import check_items_and_create_posteriors
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.tags import TagSettings
-from app.database.audit_log import CURRENT_ACTOR, changed_facts, log_change
-from app.database.campaign import finish_if_complete, item_count_sql
-from app.database.tables import campaigns, items
+from app.database.audit_log import CURRENT_ACTOR, log_change
+from app.database.campaign import finish_if_complete
+from app.database.tables import campaigns
 from app.designs.campaign import Campaign, pack_sections
-from app.designs.field_flags import editability_after_launch, is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
-from app.errors import join_names as listed_names
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign, load_campaign_by_slug
 from app.record.law_storage import TAKE_STORE_LOCK
@@ -51,7 +47,6 @@ COPY_SUFFIX = " (copy)"
 COPY_SUFFIX_PATTERN = re.compile(r" \(copy(?: \d+)?\)$")
 REHEARSAL_SUFFIX = "rehearsal"  # of its name and slug, and so of the names of its exports
 MAX_SLUG_CHARACTERS = 60
-HIDDEN_LOG_VALUE = "•••"  # replaces private settings in the audit log
 
 LifecycleAction = Literal["launch", "pause", "resume", "finish", "reopen", "archive", "restore"]
 STATUSES_AT_REST = ("draft", "paused", "finished")
@@ -229,82 +224,6 @@ def settings_of_campaign(campaign: Campaign) -> CampaignSettings:
     return CampaignSettings.model_construct(**values | {"alert_emails": deliverable_addresses(campaign.alert_emails)})
 
 
-async def edit_settings(
-    connection: AsyncConnection, slug: str, change_settings: Callable[[CampaignSettings], CampaignSettings]
-) -> Campaign:
-    """Change the settings of a draft, or those settings of a launched campaign that may change.
-
-    They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
-    noted links keep working. A change of a launched campaign applies to HITs handed out from then on. Raises what
-    `lock_campaign` and `refuse_changes_fixed_by_launch` raise.
-    """
-    campaign = await lock_campaign(connection, slug)
-    old_settings = settings_of_campaign(campaign)
-    new_settings = change_settings(old_settings)
-    if campaign.status != "draft":
-        refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
-    await refuse_law_misreading_item_priors(connection, campaign, new_settings)
-    tags = {*TagSettings.model_fields}
-    is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
-    results_of_old_settings = {"tried_at": campaign.tried_at, "newest_plan": campaign.newest_plan}
-    changes = campaign_columns_of_settings(new_settings) | {
-        name: value if is_unchanged else None for name, value in results_of_old_settings.items()
-    }
-    statement = update(campaigns).where(campaigns.c.id == campaign.id).values(pack_sections(changes))
-    row = Campaign.from_columns((await connection.execute(statement.returning(campaigns))).mappings().one())
-    if row.status != "draft" and row.goal != old_settings.goal:
-        refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)
-    await visit_version.create_visit_version_if_consent_changed(connection, old_settings, row)
-    old_values, new_values = (
-        hide_private_settings(facts) for facts in changed_facts(old_settings.model_dump(), new_settings.model_dump())
-    )
-    if new_values:
-        await log_change(connection, "settings.changed", row, before=old_values, after=new_values)
-    return row
-
-
-def hide_private_settings(setting_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings for the audit log, which researchers of all campaigns can read."""
-    fields = CampaignSettings.model_fields
-    return {
-        name: HIDDEN_LOG_VALUE if is_private_field(fields[name]) and value else value
-        for name, value in setting_values.items()
-    }
-
-
-def refuse_changes_fixed_by_launch(
-    campaign: Campaign, old_settings: CampaignSettings, new_settings: CampaignSettings
-) -> None:
-    """Refuse changes that a launched campaign does not allow.
-
-    Raises `Conflict`: `not_a_draft` if a change alters what stored answers mean, `only_more` for a lower number where
-    only a higher one is possible.
-    """
-    fields = CampaignSettings.model_fields
-    launch_rule_by_changed_setting = {
-        name: editability_after_launch(fields[name])
-        for name, value in old_settings
-        if getattr(new_settings, name) != value
-    }
-    if fixed_titles := [
-        str(fields[name].title) for name, left in launch_rule_by_changed_setting.items() if left is None
-    ]:
-        rule = (
-            f"{listed_names(fixed_titles)} cannot change now, because existing answers would change their meaning. "
-            "Nothing was changed. "
-        )
-        require_draft(campaign, f"{rule}Copy the campaign to change the question")
-    for name, left in launch_rule_by_changed_setting.items():
-        if left == "only more" and getattr(new_settings, name) < getattr(old_settings, name):
-            raise Conflict(
-                f"“{campaign.name}” is {campaign.status}: {fields[name].title} is {getattr(old_settings, name)} and "
-                "can only be raised. Nothing was changed.",
-                code="only_more",
-                setting=name,
-                least=getattr(old_settings, name),
-            )
-
-
 async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Campaign:
     """Return the draft, locked by `lock_campaign`. Raises what that and `require_draft` raise."""
     campaign = await lock_campaign(connection, slug)
@@ -325,23 +244,6 @@ def require_draft(campaign: Campaign, message: str) -> None:
     if campaign.status != "draft":
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}: {message}.", code="not_a_draft", status=campaign.status
-        )
-
-
-async def refuse_law_misreading_item_priors(
-    connection: AsyncConnection, campaign: Campaign, settings: CampaignSettings
-) -> None:
-    """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
-    old_parameters, new_parameters = (
-        law.family.parameter_names for law in (campaign.law, unsaved_campaign(settings).law)
-    )
-    has_own_priors = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
-    if old_parameters != new_parameters and await connection.scalar(select(has_own_priors)):
-        raise Conflict(
-            f"The items were imported with {' and '.join(old_parameters)}, which the update law {settings.update_law} "
-            "cannot use. Nothing was changed. Import the items again without these columns, or keep the update law.",
-            code="prior_of_another_law",
-            setting="update_law",
         )
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
-from app.campaigns import experiment_arms, hints, lifecycle, summaries
+from app.campaigns import experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, question_file_path
@@ -156,7 +156,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     def change(before: CampaignSettings) -> CampaignSettings:
         return merge_settings_sources(before.model_dump(), settings_file, options)
 
-    row = run_in_transaction(partial(lifecycle.edit_settings, slug=slug, change_settings=change))
+    row = run_in_transaction(partial(settings_edits.edit_settings, slug=slug, change_settings=change))
     click.echo(f"Saved the settings of {slug}.")
     if advice := hints.advice_to_use_better_rule(row):
         click.echo(advice)

@@ -15,7 +15,7 @@ from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_rou
 from app.accounts.roles import SEE_SETTINGS
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
 from app.annotation.platforms.registry import platforms_with_pages, public_link
-from app.campaigns import experiment_arms, lifecycle, summaries
+from app.campaigns import experiment_arms, settings_edits, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.campaigns.tags import MAX_TAG_CHARACTERS, MAX_TAGS, TagSettings
@@ -127,7 +127,7 @@ async def set_tags(values: FormFields, connection: Transaction, slug: str) -> Re
             "Nothing was changed.",
             code="tags_invalid",
         ) from error
-    await lifecycle.edit_settings(connection, slug, lambda before: before.model_copy(update={"tags": tags}))
+    await settings_edits.edit_settings(connection, slug, lambda before: before.model_copy(update={"tags": tags}))
     return RedirectResponse(f"/admin?{values.get('view', '').removeprefix('?')}", status_code=303)
 
 

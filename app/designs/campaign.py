@@ -154,6 +154,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     finished_at: datetime | None
     archived_at: datetime | None
     tried_at: datetime | None
+    step_versions: dict[str, int] = field(default_factory=dict)
     newest_plan: dict[str, Any] | None
     rehearsal_of: int | None
 

@@ -1,26 +1,42 @@
-// The settings form: it warns of unsaved changes, follows the chosen way of asking, and shows what annotators will see.
+// The form of a step of the settings: it warns of unsaved changes, follows the chosen way of asking and update law, shows
+// what annotators will see, and lists the changes of a launched campaign before they are saved.
 
 const form = document.querySelector("form.settings");
 if (form) warnOfUnsavedChanges(form);
 for (const criteria of document.querySelectorAll("details.criteria")) manageCriteria(criteria);
-// A launched campaign has no such frame, and its way of asking is fixed.
-if (form?.querySelector("iframe[name=seen]")) followDraft(form);
+// The way of asking of a launched campaign is fixed.
+if (form && !form.matches(".launched")) followDraft(form);
+const changeList = form?.querySelector(".changes");
+if (changeList) listChanges(form, changeList);
+
+/** Return the fields that a researcher fills in. */
+function editableFields(settings) {
+  return [...settings.elements].filter(
+    (field) => field.name && field.type !== "hidden" && !(field instanceof HTMLFieldSetElement) && !(field instanceof HTMLButtonElement));
+}
+
+function isChanged(field) {
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  if (!(field instanceof HTMLSelectElement)) return field.value !== field.defaultValue;
+  return field.selectedIndex !== initialIndex(field);
+}
+
+function initialIndex(select) {
+  return Math.max(0, [...select.options].findIndex((option) => option.defaultSelected));
+}
 
 /** Show beside the button that changes are not saved, and ask before the page is left with them. */
 function warnOfUnsavedChanges(settings) {
-  const fields = [...settings.elements].filter(
-    (field) => field.name && field.type !== "hidden" && !(field instanceof HTMLFieldSetElement));
-  const isChanged = (field) => {
-    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
-    if (!(field instanceof HTMLSelectElement)) return field.value !== field.defaultValue;
-    return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
-  };
+  const fields = editableFields(settings);
   const hasUnsavedChanges = () => "unsaved" in settings.dataset || fields.some(isChanged);
   const line = settings.querySelector(".unsaved");
+  if (!line) return;                                          // the reader may change nothing
   let isSubmitting = false;
 
   const update = () => {
-    const text = hasUnsavedChanges() ? "Not saved yet" : "";
+    const changeCount = fields.filter(isChanged).length;
+    const count = changeCount === 1 ? "1 change" : `${changeCount} changes`;
+    const text = !hasUnsavedChanges() ? "" : settings.matches(".launched") && changeCount ? `${count} not saved yet` : "Not saved yet";
     if (line.textContent !== text) line.textContent = text;
   };
 
@@ -28,6 +44,31 @@ function warnOfUnsavedChanges(settings) {
   settings.addEventListener("submit", () => { isSubmitting = true; });
   addEventListener("pageshow", () => { isSubmitting = false; update(); });
   addEventListener("beforeunload", (event) => { if (!isSubmitting && hasUnsavedChanges()) event.preventDefault(); });
+}
+
+/** List each change as old → new above the button that saves them. */
+function listChanges(settings, list) {
+  const fields = editableFields(settings);
+  const shorten = (text) => (text.length > 60 ? `${text.slice(0, 60)}…` : text) || "empty";
+  const describe = (field) => {
+    if (field.type === "checkbox") return [field.defaultChecked, field.checked].map((on) => (on ? "on" : "off"));
+    if (!(field instanceof HTMLSelectElement)) return [field.defaultValue, field.value].map(shorten);
+    return [initialIndex(field), field.selectedIndex].map((index) => shorten(field.options[index]?.text ?? ""));
+  };
+  const update = () => {
+    const changed = fields.filter(isChanged);
+    list.replaceChildren(...changed.map((field) => {
+      const [before, after] = describe(field);
+      const line = document.createElement("li");
+      const [old, now] = [document.createElement("del"), document.createElement("ins")];
+      [old.textContent, now.textContent] = [before, after];
+      line.append(`${field.labels[0]?.textContent ?? field.name}: `, old, " → ", now);
+      return line;
+    }));
+    list.hidden = !changed.length;
+  };
+  settings.addEventListener("input", update);
+  addEventListener("pageshow", update);
 }
 
 /** Show the criteria that are filled in, and at least two; add and remove others on request. */
@@ -59,52 +100,54 @@ function manageCriteria(criteria) {
   updateAddButton();
 }
 
-/** Show only fields that the chosen way of asking and update law read, offer rules, and keep the preview up to date. */
+/** Show only fields that the chosen way of asking and update law read, and keep the preview up to date. */
 function followDraft(draft) {
-  const { design, update_law: updateLaw, goal, rule } = draft.elements;
-  const chosenLaw = () => updateLaw.value || draft.querySelector("[name=design]:checked").dataset.law;
+  const { design, update_law: updateLaw } = draft.elements;
+  const designName = () => design?.value ?? draft.dataset.design;
+  const chosenLaw = () => (updateLaw ? updateLaw.value || usualLaw(draft) : draft.dataset.law);
   const includes = (names, name) => !names || names.split(" ").includes(name);
 
   // Hidden fields keep their values, unless these could not be sent.
   const showFittingFields = () => {
     const law = chosenLaw();
     for (const field of draft.querySelectorAll("[data-designs], [data-laws]")) {
-      field.hidden = !includes(field.dataset.designs, design.value) || !includes(field.dataset.laws, law);
-      if (field instanceof HTMLOptionElement) field.disabled = field.hidden;
+      field.hidden = !includes(field.dataset.designs, designName()) || !includes(field.dataset.laws, law);
       for (const control of field.querySelectorAll("input, select, textarea")) {
         control.disabled = false;
         control.disabled = field.hidden && !control.checkValidity();
       }
     }
-    for (const select of draft.querySelectorAll("select")) {
-      if (select.selectedOptions[0]?.disabled) select.selectedIndex = [...select.options].findIndex((option) => !option.disabled);
-    }
   };
 
-  // With a goal, offer the selection rule that suits it, if the update law allows that rule.
-  const offers = [...draft.querySelectorAll("[data-rule]")];
-  const showOffers = () => {
-    const law = chosenLaw();
-    for (const offer of offers) {
-      const { goal: offeredGoal, rule: offeredRule, laws } = offer.dataset;
-      const isPossible = includes(laws, law) && !rule.querySelector(`[value=${offeredRule}]`).disabled;
-      offer.hidden = !isPossible || goal.value !== offeredGoal || rule.value === offeredRule;
+  // Another way of asking brings its own usual number of items; the one entered for the former returns with it.
+  const itemsPerHit = draft.elements.items_per_hit;
+  const countByDesign = {};
+  let formerDesign = designName();
+  draft.addEventListener("change", ({ target }) => {
+    if (target.name === "design" && itemsPerHit) {
+      countByDesign[formerDesign] = itemsPerHit.value;
+      formerDesign = designName();
+      itemsPerHit.value = countByDesign[formerDesign] ?? "";
     }
-  };
-  for (const offer of offers) {
-    const button = offer.querySelector("button");
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      rule.value = offer.dataset.rule;
-      rule.dispatchEvent(new Event("change", { bubbles: true }));
-      rule.focus();
-    });
-  }
+    if (target.name === "design" || target === updateLaw) showFittingFields();
+  });
+  addEventListener("pageshow", showFittingFields);
+  showFittingFields();
 
-  // The frame shows the page for what the form says, soon after the last key. `replace` lets Back still leave this page.
   const frame = draft.querySelector("iframe[name=seen]");
+  if (frame) keepPreviewUpToDate(draft, frame);
+}
+
+/** Return the usual update law of the way of asking, which applies if none is chosen. */
+function usualLaw(draft) {
+  return draft.dataset.usualLaw;
+}
+
+/** Show the page for what the form says, soon after the last key. `replace` lets Back still leave this page. */
+function keepPreviewUpToDate(draft, frame) {
   const previewAddress = () => {
     const query = new URLSearchParams();
+    for (const name of ["step", "template"]) if (draft.elements[name]?.value) query.set(name, draft.elements[name].value);
     for (const field of draft.querySelectorAll("[data-seen] :is(input, textarea, select)")) {
       if (field.disabled || !field.value || (/checkbox|radio/.test(field.type) && !field.checked)) continue;
       if (field.closest("[data-designs]")?.hidden) continue;
@@ -122,23 +165,7 @@ function followDraft(draft) {
       frame.contentWindow.location.replace(shownAddress);
     }, delay);
   };
-
-  // Another way of asking brings its own usual values; those entered for the former one return with it.
-  const dependentFields = ["items_per_hit", "update_law", "prior"].map((name) => draft.elements[name]);
-  const valuesByDesign = {};
-  let formerDesign = design.value;
-  draft.addEventListener("change", ({ target }) => {
-    if (target.name === "design") {
-      valuesByDesign[formerDesign] = dependentFields.map(({ value }) => value);
-      formerDesign = design.value;
-      dependentFields.forEach((control, i) => { control.value = valuesByDesign[formerDesign]?.[i] ?? ""; });
-    }
-    if (target.name === "design" || target === updateLaw) showFittingFields();
-    showOffers();
-    updatePreview(0);
-  });
+  draft.addEventListener("change", () => updatePreview(0));
   draft.addEventListener("input", () => updatePreview());
-  addEventListener("pageshow", () => { showFittingFields(); showOffers(); updatePreview(0); });
-  showFittingFields();
-  showOffers();
+  addEventListener("pageshow", () => updatePreview(0));
 }

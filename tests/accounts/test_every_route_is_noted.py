@@ -16,7 +16,7 @@ from fastapi.routing import iter_route_contexts
 
 from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session
-from app.campaigns import form
+from app.campaigns import form_values
 from app.database.alerts import raise_alert
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
@@ -40,7 +40,7 @@ PASSWORD = "correct horse battery staple"
 CURRENT = {"current": PASSWORD}
 MANAGER = {"data": {"role": "manager"} | CURRENT}
 TOKEN_NAME = "notebook"
-SETTINGS = form.new_campaign_form_values() | {
+SETTINGS = form_values.new_campaign_form_values() | {
     "name": "Verbs",
     "question": "How often?",
     "low_label": "rare",
@@ -89,7 +89,7 @@ CHANGES = [
     Change("POST", "/admin/people/{user_id}/remove", {"data": CURRENT}, {"user_id": "bea"}),
     page("/admin/people", name="cat", current=PASSWORD),
     page("/admin/campaigns/new", **SETTINGS),
-    page(CAMPAIGN + "/edit", **SETTINGS | {"seed": "7"}),
+    Change("POST", CAMPAIGN + "/settings/{step}", {"data": {"seed": "7"}}, {"step": "advanced"}),
     Change("POST", CAMPAIGN + "/items", {"data": {"shown": "verb"}, "files": {"file": ("a.csv", ITEMS)}}),
     page(CAMPAIGN + "/items/mark", item="v5", kind="gold", expected="80"),
     page(CAMPAIGN + "/items/unmark", item="v5"),
@@ -112,7 +112,7 @@ CHANGES = [
     page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
     page(CAMPAIGN + "/tags", tags="pilot, German"),
     lead("launch"),
-    page(CAMPAIGN + "/after-launch", prolific_completion_code="DONE1"),
+    Change("POST", CAMPAIGN + "/settings/{step}", {"data": {"prolific_completion_code": "DONE1"}}, {"step": "visit"}),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
     Change("POST", CAMPAIGN + "/annotators/{annotator}/{action}", REASON, ON_PAGE | {"action": "hold"}),
     Change("POST", CAMPAIGN + "/annotators/{annotator}/answers/{answer}/{action}", REASON, ON_PAGE),

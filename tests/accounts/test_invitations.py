@@ -42,7 +42,7 @@ async def test_somebody_new_comes_to_a_campaign_as_a_guest_of_the_server(client,
     assert (campaign.name in shown.text, "as manager" in shown.text) == (True, True)
     came = await client.post("/invitation", data=sent(token, "new"))
     assert came.headers["location"] == f"/admin/campaigns/{campaign.slug}?done=invited"
-    assert (await client.get(f"/admin/campaigns/{campaign.slug}/edit")).status_code == 200
+    assert (await client.get(f"/admin/campaigns/{campaign.slug}/settings/question")).status_code == 200
     assert (await client.get("/admin/campaigns/new")).status_code == 403
     assert await fetch_value(engine, "SELECT role FROM users WHERE name = 'dan'") == "guest"
     assert await owners(engine, campaign) == [("dan", "manager")]

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from app.accounts import tokens, users
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.database.audit_log import (
     ACTION_KIND_TITLES,
     ACTION_PHRASES,
@@ -39,7 +39,7 @@ def acting():
 async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
     campaign = await create_draft(engine, judgments_per_item=3)
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
         )
     assert (await fetch_rows(engine, LINES))[-1] == (
@@ -51,7 +51,7 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
 async def test_what_was_saved_as_it_was_is_no_change(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, lambda before: before)
+        await settings_edits.edit_settings(connection, campaign.slug, lambda before: before)
     assert [row[2] for row in await fetch_rows(engine, LINES)] == ["campaign.created"]
 
 
@@ -155,7 +155,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
     seeds = iter(range(60))
     for _ in range(60):
         async with engine.begin() as connection:
-            await lifecycle.edit_settings(
+            await settings_edits.edit_settings(
                 connection, campaign.slug, lambda before: before.model_copy(update={"seed": next(seeds)})
             )
     first = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text

@@ -70,7 +70,7 @@ async def test_a_visitor_reads_the_goal_and_the_page_of_its_plan_and_hears_of_no
         assert "We know the best 2 items" in page
         assert f'href="/admin/campaigns/{campaign.slug}/plan"' in page
         assert 'method="post"' not in page
-        assert "/edit" not in page
+        assert "/settings" not in page
         assert "Nouns" not in page
 
 
@@ -111,6 +111,6 @@ async def test_a_link_takes_nothing_from_who_is_logged_in(app, client, engine):
     await log_in_with_role(app, client, "guest", "manager", other)
     await opened(engine, client, campaign)
     assert (await client.get(f"/admin/campaigns/{campaign.slug}")).status_code == 200
-    assert (await client.get(f"/admin/campaigns/{campaign.slug}/edit")).status_code == 403
-    assert (await client.get(f"/admin/campaigns/{other.slug}/edit")).status_code == 200
+    assert (await client.get(f"/admin/campaigns/{campaign.slug}/settings/question")).status_code == 403
+    assert (await client.get(f"/admin/campaigns/{other.slug}/settings/question")).status_code == 200
     assert (await client.get("/admin/account")).status_code == 200

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app.alerts.outbox import MAX_MESSAGES_IN_FLIGHT, MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN, MAX_TRIES_PER_MESSAGE, Outbox
 from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.background.loop import BackgroundLoop
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.campaigns.campaign_file import format_campaign_file
 from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
 from app.http.dependencies import get_now
@@ -297,7 +297,7 @@ async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(
     assert "hook.example" not in format_campaign_file(settings)
     assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None})
         )
     changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"
@@ -319,7 +319,7 @@ async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(e
 @pytest.mark.parametrize("address", ["=?utf-8?q?=0d=0a?=@b.c", "'ada.:lovelace'@lab.org", "ädä@lab.org", "a(b@lab.org"])
 async def test_an_address_that_a_mail_cannot_go_to_is_refused_and_the_field_says_so(engine, researcher, address):
     campaign = await create_running_campaign(engine)
-    page = f"/admin/campaigns/{campaign.slug}/edit"
+    page = f"/admin/campaigns/{campaign.slug}/settings/advanced"
     refused = await researcher.post(page, data={"alert_emails": f"bea@example.org\n{address}"})
     assert refused.status_code == 422
     assert "is not an e-mail address such as ada@example.org" in refused.text
@@ -331,6 +331,6 @@ async def test_a_campaign_with_an_address_of_an_earlier_version_is_read_without_
     await execute_sql(engine, "UPDATE campaigns SET alert_emails = '{=?utf-8?q?=0d=0a?=@b.c,bea@example.org}'")
     await held(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
-    for page in ("", "/alerts", "/edit"):
+    for page in ("", "/alerts", "/settings/advanced"):
         assert (await researcher.get(address + page)).status_code == 200
     assert "it is not a valid mail address" in (await researcher.get(f"{address}/alerts")).text

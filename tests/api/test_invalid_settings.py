@@ -4,6 +4,7 @@ from html import unescape
 
 import pytest
 
+from app.campaigns.form_sections import step_of_field
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.api.conftest import API
 
@@ -27,7 +28,9 @@ SAID = {
 async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine, researcher, api_client, field):
     wrong, said = SAID[field]
     campaign = await create_running_campaign(engine)
-    refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/after-launch", data={field: wrong})
+    refused = await researcher.post(
+        f"/admin/campaigns/{campaign.slug}/settings/{step_of_field(field)}", data={field: wrong}
+    )
     assert said in unescape(refused.text)
     sent = {field: [wrong] if field == "alert_emails" else wrong}
     reply = await api_client.patch(f"{API}/campaigns/{campaign.slug}", json=sent)

@@ -23,7 +23,7 @@ FIRST_FIELD = {"pairwise": "preferred", "baseline": "preferred", "best_worst": "
 PAGES = (
     "analysis",
     "items",
-    "edit",
+    *(f"settings/{step}" for step in ("question", "visit", "items", "how-much", "quality", "advanced")),
     "share",
     "people",
     "members",
@@ -56,7 +56,8 @@ async def create(page: Page, name: str) -> None:
     await page.get_by_label("Name", exact=True).fill(name)
     await page.get_by_label("Question", exact=True).fill("How often is this verb used?")
     await page.get_by_role("button", name="Create draft").click()
-    await page.wait_for_url("**/items?done=created")
+    await page.wait_for_url("**/settings/visit?done=created")
+    await page.goto(page.url.replace("settings/visit?done=created", "items"))
 
 
 async def launch(page: Page) -> None:
@@ -99,11 +100,11 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(
 async def test_a_zip_of_media_is_sent_with_the_import_and_not_with_what_is_looked_at_before(enter: Enter) -> None:
     page = await enter()
     await create(page, "Pictures")
-    await page.goto(page.url.split("/items")[0] + "/edit")
+    await page.goto(page.url.split("/items")[0] + "/settings/items")
     await page.locator("select[name=content]").select_option("image")
-    await page.locator("form.settings button:not([type=button])").first.click()
+    await page.get_by_role("button", name="Save settings").click()
     await page.wait_for_url("**done=saved**")
-    await page.goto(page.url.split("?")[0].removesuffix("/edit") + "/items")
+    await page.goto(page.url.split("/settings/")[0] + "/items")
     previews: list[bytes] = []
     page.on("request", lambda sent: previews.append(sent.post_data_buffer or b"") if "/preview" in sent.url else None)
     rows = FILE | {"buffer": b"id,one,two\n1,a.png,b.png\n"}
@@ -180,11 +181,11 @@ async def test_the_button_says_how_many_items_it_imports_and_is_off_where_none_w
 async def test_a_refusal_of_the_zip_takes_the_sentence_away_that_all_is_well(enter: Enter) -> None:
     page = await enter()
     await create(page, "More pictures")
-    await page.goto(page.url.split("/items")[0] + "/edit")
+    await page.goto(page.url.split("/items")[0] + "/settings/items")
     await page.locator("select[name=content]").select_option("image")
-    await page.locator("form.settings button:not([type=button])").first.click()
+    await page.get_by_role("button", name="Save settings").click()
     await page.wait_for_url("**done=saved**")
-    await page.goto(page.url.split("?")[0].removesuffix("/edit") + "/items")
+    await page.goto(page.url.split("/settings/")[0] + "/items")
     rows = FILE | {"buffer": b"id,one\n1,a.png\n2,nothere.png\n"}
     await page.get_by_label("File", exact=True).set_input_files(rows)
     await page.get_by_text("2 files that rows name have not been uploaded yet: a.png, nothere.png.").wait_for()
@@ -308,7 +309,7 @@ async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     await page.keyboard.type("How often?")
     await page.get_by_label("Label at 0", exact=True).focus()
     await page.keyboard.press("Enter")
-    await page.wait_for_url("**/items?done=created")
+    await page.wait_for_url("**/settings/visit?done=created")
 
 
 DROP = """async (content) => {
@@ -466,15 +467,13 @@ async def test_a_campaign_is_set_up_without_javascript(enter: Enter) -> None:
 
 async def test_a_mistake_in_the_settings_is_shown_and_led_to(enter: Enter) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
-    await page.get_by_label("Name", exact=True).fill("Mistaken")
-    await page.get_by_label("Question", exact=True).fill("How often?")
-    await page.get_by_text("More: update law").click()
+    await create(page, "Mistaken")
+    await page.get_by_role("link", name="Settings", exact=True).click()
+    await page.get_by_role("link", name="Advanced").click()
     await page.get_by_label("Prior", exact=True).fill("-1, 1")
-    await page.get_by_role("button", name="Create draft").click()
+    await page.get_by_role("button", name="Save settings").click()
     await page.get_by_role("alert").get_by_role("link", name="Prior", exact=True).click()
     await expect(page.get_by_label("Prior", exact=True)).to_have_value("-1, 1")
-    await expect(page.get_by_label("Name", exact=True)).to_have_value("Mistaken")
     assert await violations(page) == ""
 
 
@@ -489,17 +488,17 @@ async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: E
 
     page.on("dialog", stay)
     address = f"{draft.origin}/admin/campaigns/{draft.row.slug}"
-    await page.goto(f"{address}/edit")
+    await page.goto(f"{address}/settings/question")
     await page.get_by_label("Name", exact=True).press_sequentially("!")
     await expect(page.get_by_text("Not saved yet")).to_be_visible()
     async with page.expect_event("dialog"):
         await page.get_by_role("navigation", name="Lexical frequency").get_by_role("link", name="Items").click()
-    await expect(page).to_have_url(f"{address}/edit")
+    await expect(page).to_have_url(f"{address}/settings/question")
     await page.get_by_label("Name", exact=True).fill(draft.row.name)
     await expect(page.get_by_text("Not saved yet")).to_have_count(0)
     await page.get_by_label("Name", exact=True).fill("Frequency")
     await page.get_by_role("button", name="Save settings").click()
-    await page.wait_for_url("**/edit?done=saved")
+    await page.wait_for_url("**/settings/question?done=saved")
     await page.get_by_role("navigation", name="Frequency").get_by_role("link", name="Items").click()
     await page.wait_for_url("**/items")
     assert asked == ["beforeunload"]
@@ -508,7 +507,7 @@ async def test_unsaved_settings_are_asked_about_before_the_page_is_left(enter: E
 async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, task: Callable[..., Any]) -> None:
     page = await enter()
     draft = await task(["abide", "accrue", "accuse", "achieve", "adjust"], launched=False)
-    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/edit")
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/settings/question")
     shown = page.frame_locator("iframe[name=seen]")
     await page.get_by_label("Question", exact=True).fill("How loud?")
     await page.get_by_label("Items per HIT").fill("3")
@@ -545,26 +544,27 @@ async def test_a_hit_follows_the_form_without_javascript_when_it_is_asked_to(ent
     await expect(page.get_by_label("Question", exact=True)).to_have_value("How loud?")
 
 
-COVERED = """() => {
-  const fields = document.querySelectorAll(".sections :is(input, select, textarea, summary, p)");
+HIDDEN_FOCUS = """() => {
+  const fields = document.querySelectorAll(".sections :is(input:not([type=hidden]), select, textarea, summary)");
   return [...fields].filter((field) => {
-    field.scrollIntoView({ block: "end" });
+    field.focus();
+    field.scrollIntoView({ block: "nearest" });
     const box = field.getBoundingClientRect();
-    if (!box.width) return false;
-    const seen = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-    return seen?.closest(".aboard");
+    if (!box.width || document.activeElement !== field) return false;
+    const seen = document.elementFromPoint(box.left + box.width / 2, box.top + Math.min(box.height / 2, 12));
+    return seen?.closest(".submit");
   }).map((field) => field.outerHTML);
 }"""
 
 
-async def test_the_button_of_the_settings_covers_nothing(enter: Enter) -> None:
+async def test_the_buttons_of_a_step_stay_in_sight_and_hide_no_field_that_has_the_focus(enter: Enter) -> None:
     page = await enter()
     await page.goto(page.url + "/campaigns/new")
     for width, height in [(390, 844), (800, 900), (1280, 500), (1280, 900)]:
         await page.set_viewport_size({"width": width, "height": height})
-        assert await page.evaluate(COVERED) == [], (width, height)
-    await page.get_by_label("Prolific completion code").scroll_into_view_if_needed()
-    await expect(page.get_by_role("button", name="Create draft")).to_be_in_viewport()
+        assert await page.evaluate(HIDDEN_FOCUS) == [], (width, height)
+        await page.evaluate("scrollTo(0, 0)")
+        await expect(page.get_by_role("button", name="Create draft")).to_be_in_viewport()
 
 
 async def test_a_password_of_ones_own_logs_in(enter: Enter, origin: str) -> None:
@@ -661,61 +661,67 @@ async def test_on_a_phone_the_current_tab_is_in_view(enter: Enter, task: Callabl
 
 async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_finds_its_own_again(enter: Enter) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
+    await create(page, "Ways")
+    await page.get_by_role("link", name="Settings", exact=True).click()
+    await page.get_by_role("link", name="Advanced").click()
+    await expect(page.get_by_label("Epsilon")).to_be_hidden()
+    await page.get_by_label("Update law", exact=True).select_option("ra")
+    await expect(page.get_by_label("Epsilon")).to_be_visible()
+    await page.get_by_label("Update law", exact=True).select_option("easl")
+    await page.get_by_role("link", name="Question", exact=True).click()
     design = page.get_by_role("group", name="Design")
     await page.get_by_label("Items per HIT").fill("3")
     await page.get_by_label("Label at 100", exact=True).fill("deafening")
-    await page.locator("summary", has_text="Update law").click()
-    await page.get_by_label("Update law", exact=True).select_option("easl-aware")
-    await expect(page.get_by_label("Epsilon")).to_be_hidden()
-    await expect(page.get_by_text("How often is this verb used?")).to_be_visible()
+    await expect(page.get_by_text("How often is this verb used?").first).to_be_visible()
     await design.get_by_label("Best-worst scaling").check()
-    await expect(page.get_by_text("How often is this verb used?")).to_be_hidden()
-    await expect(page.get_by_label("Epsilon")).to_be_visible()
-    await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
     await expect(page.get_by_label("Label at 100", exact=True)).to_be_hidden()
     await expect(page.get_by_label("Items per HIT")).to_have_value("")
-    laws = page.get_by_label("Update law", exact=True).locator("option:enabled")
-    assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
     await design.get_by_label("Ranking with scores").check()
     await expect(page.get_by_label("Items per HIT")).to_have_value("3")
     await expect(page.get_by_label("Label at 100", exact=True)).to_have_value("deafening")
-    await expect(page.get_by_label("Update law", exact=True)).to_have_value("easl-aware")
+    await design.get_by_label("Best-worst scaling").check()
+    await page.get_by_role("button", name="Save settings").click()
+    await page.wait_for_url("**done=saved")
+    await page.get_by_role("link", name="Advanced").click()
+    await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
+    laws = page.get_by_label("Update law", exact=True).locator("option")
+    assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
 
 
-async def test_a_rule_of_selection_and_a_share_of_pairs_are_asked_for_where_they_can_work(enter: Enter) -> None:
+async def test_a_need_shows_its_numbers_and_sets_goal_and_rule(enter: Enter) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
-    design = page.get_by_role("group", name="Design")
-    rule = page.get_by_label("Selection rule", exact=True)
-    share = page.get_by_label("Implied pairs asked anyway (%)")
-    await page.locator("summary", has_text="Lease").click()
-    await design.get_by_label("Categories").check()
-    await rule.select_option("information")
-    await expect(share).to_be_hidden()
-    await design.get_by_label("Pairwise comparison").check()
-    await expect(rule).to_have_value("easl")
-    offered = await rule.locator("option:enabled").evaluate_all("options => options.map((option) => option.value)")
-    assert offered == ["easl", "scores", "best", "threshold", "systems"]
-    await expect(share).to_be_visible()
+    await create(page, "Needs")
+    await page.get_by_role("link", name="Settings", exact=True).click()
+    await page.get_by_role("link", name="How much").click()
+    number = page.get_by_label("Best items", exact=True).locator("visible=true")
+    await expect(number).to_have_count(0)
+    await page.get_by_label("The best items").check()
+    await number.fill("7")
+    assert await violations(page) == ""
+    await page.get_by_role("button", name="Save settings").click()
+    await page.wait_for_url("**done=saved")
+    await expect(page.get_by_label("The best items")).to_be_checked()
+    await page.get_by_role("link", name="Advanced").click()
+    await expect(page.get_by_label("Selection rule", exact=True)).to_have_value("best")
+    await expect(page.get_by_text("Chosen by “The best items” under How much.")).to_be_visible()
 
 
-async def test_who_chooses_a_goal_is_offered_the_rule_that_suits_it_and_it_changes_when_they_take_it(
-    enter: Enter,
+async def test_changes_of_a_launched_campaign_are_counted_and_listed_before_they_are_saved(
+    enter: Enter, task: Callable[..., Any]
 ) -> None:
     page = await enter()
-    await page.goto(page.url + "/campaigns/new")
-    rule = page.get_by_label("Selection rule", exact=True)
-    offer = page.get_by_text("suits this goal").locator("visible=true")
-    await expect(offer).to_have_count(0)
-    await page.get_by_label("Goal", exact=True).select_option("best")
-    await expect(offer).to_have_count(1)
-    await expect(rule).to_have_value("easl")
+    running = await task(judgments_per_item=4)
+    await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/settings/how-much")
+    await page.get_by_label("Judgments wanted per item").fill("6")
+    await page.get_by_label("When the goal is reached").select_option("pause")
+    await expect(page.get_by_text("2 changes not saved yet")).to_be_in_viewport()
+    await expect(page.locator(".changes li")).to_have_text(
+        ["When the goal is reached: Only tell me → Pause the campaign", "Judgments wanted per item: 4 → 6"]
+    )
     assert await violations(page) == ""
-    await page.get_by_role("button", name="Use this rule").click()
-    await expect(rule).to_have_value("best")
-    await expect(rule).to_be_focused()
-    await expect(offer).to_have_count(0)
+    await page.get_by_role("button", name="Save settings").click()
+    await page.wait_for_url("**done=saved")
+    await expect(page.get_by_label("Judgments wanted per item")).to_have_value("6")
 
 
 async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:

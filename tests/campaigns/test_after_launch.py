@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns import form, lifecycle
+from app.campaigns import form_values, lifecycle, settings_edits
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
 from app.designs.field_flags import editability_after_launch
@@ -32,7 +32,7 @@ NOTES = ["Item ids come from the column “id”; annotators see the column “v
 
 async def change(engine, campaign, **settings):
     async with engine.begin() as connection:
-        return await lifecycle.edit_settings(
+        return await settings_edits.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update=settings)
         )
 
@@ -68,7 +68,7 @@ def test_what_is_fixed_is_refused_and_the_way_out_is_named(subtests):
             campaign: Any = SimpleNamespace(name="Verbs", status="running")
             changed = settings.model_copy(update={name: object()})
             with pytest.raises(Conflict, match="Copy the campaign") as refused:
-                lifecycle.refuse_changes_fixed_by_launch(campaign, settings, changed)
+                settings_edits.refuse_changes_fixed_by_launch(campaign, settings, changed)
             assert refused.value.code == "not_a_draft"
 
 
@@ -212,15 +212,16 @@ async def test_nobody_answers_more_than_a_limit_that_was_lowered_while_they_held
 async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, researcher):
     campaign = await create_running_campaign(engine, instructions="Reed it.")
     address = f"/admin/campaigns/{campaign.slug}"
-    page = (await researcher.get(f"{address}/edit")).text
+    page = (await researcher.get(f"{address}/settings/question")).text
     assert f'action="{address}/copy"' in page
-    stored = form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)).items()
+    stored = form_values.form_values_of_settings(lifecycle.settings_of_campaign(campaign)).items()
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
-    saved = await researcher.post(f"{address}/after-launch", data=sent | {"instructions": "Read it.", "pay": "$1"})
-    assert saved.headers["location"] == f"{address}/edit?done=saved"
+    for step, edits in (("question", {"instructions": "Read it."}), ("visit", {"pay": "$1"})):
+        saved = await researcher.post(f"{address}/settings/{step}", data=sent | edits)
+        assert saved.headers["location"] == f"{address}/settings/{step}?done=saved"
     assert await fetch_rows(engine, "SELECT instructions, pay FROM campaigns") == [("Read it.", "$1")]
     changed = "SELECT after FROM audit_log WHERE action = 'settings.changed'"
-    assert await fetch_value(engine, changed) == {"instructions": "Read it.", "pay": "$1"}
+    assert await fetch_rows(engine, changed) == [({"instructions": "Read it."},), ({"pay": "$1"},)]
 
 
 async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(engine, researcher):
@@ -256,6 +257,6 @@ async def test_a_campaign_that_was_only_launched_has_no_edits_in_its_timeline(en
 
 async def test_the_settings_page_of_a_launched_campaign_has_no_empty_part(engine, researcher):
     campaign = await create_running_campaign(engine)
-    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/edit")).text
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/question")).text
     assert "Notifications" not in page
     assert '<option value="de"' in page

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from app.campaigns import campaign_file, form, form_input, lifecycle
+from app.campaigns import campaign_file, form, form_input, form_values, lifecycle, settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid
@@ -93,7 +93,7 @@ def test_the_form_says_criteria_and_reads_them_again():
     labels = {"design_settings": {"labels": ["none", "some", "all"]}}
     told = [BOTH[0] | {"low_label": "nothing"}, BOTH[1] | labels]
     before = settings(design="ordinal", criteria=told, asked_by="fluency", criteria_shown="grid", items_per_hit=2)
-    fields = form.form_values_of_settings(before)
+    fields = form_values.form_values_of_settings(before)
     assert fields["criteria.0.low_label"] == "nothing"
     assert fields["criteria.1.ordinal.labels"] == "none\nsome\nall"
     sent = {name: text for name, text in fields.items() if text}
@@ -127,7 +127,7 @@ def test_what_the_form_shows_of_criteria_reads_back_as_the_same_settings(subtest
                     )
                     assert (
                         form_input.parse_settings_form(
-                            {name: text for name, text in form.form_values_of_settings(before).items() if text}
+                            {name: text for name, text in form_values.form_values_of_settings(before).items() if text}
                         )
                         == before
                     )
@@ -201,10 +201,12 @@ async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
     assert (copied.criteria_settings, copied.asked_criterion) == (BOTH, 1)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refused:
-            await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []}))
+            await settings_edits.edit_settings(
+                connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []})
+            )
     assert refused.value.code == "not_a_draft"
     async with engine.begin() as connection:
-        edited = await lifecycle.edit_settings(
+        edited = await settings_edits.edit_settings(
             connection, copied.slug, lambda it: it.model_copy(update={"criteria": [], "asked_by": ""})
         )
     assert (edited.criteria_settings, edited.asked_criterion) == ([], 0)

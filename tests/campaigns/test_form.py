@@ -1,4 +1,4 @@
-from app.campaigns import form, form_input
+from app.campaigns import form, form_input, form_values
 from app.campaigns.settings import CampaignSettings
 from app.designs.registry import DESIGNS
 
@@ -8,12 +8,12 @@ def test_what_a_form_shows_reads_back_as_the_same_settings():
         name="Verbs", question="How?", update_law="ra", prior=[2, 3], repeat_items=False, middle_label="so-so",
         hits_per_annotator=4, instructions="Think.\n\n- twice",
     )  # fmt: skip
-    browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
+    browser = {name: value for name, value in form_values.form_values_of_settings(settings).items() if value}
     assert form_input.parse_settings_form(browser) == settings
 
 
 def test_a_blank_form_has_the_defaults():
-    browser = {name: value for name, value in form.new_campaign_form_values().items() if value}
+    browser = {name: value for name, value in form_values.new_campaign_form_values().items() if value}
     assert form_input.parse_settings_form(browser | {"name": "a", "question": "b"}) == CampaignSettings(
         name="a", question="b"
     )
@@ -28,7 +28,7 @@ def test_what_is_left_out_has_its_default_but_switches_are_off():
 def fields():
     return {
         one.name: one
-        for part in form.build_form_sections(form.new_campaign_form_values())
+        for part in form.build_form_sections(form_values.new_campaign_form_values())
         for one in (*part.basic_fields, *part.advanced_fields)
     }
 
@@ -45,33 +45,6 @@ def test_rules_that_read_labels_are_offered_where_labels_are_counted():
     assert "slider" not in rule.designs_by_choice["information"].split()
 
 
-def test_the_rule_that_suits_a_goal_stands_beside_it_and_is_offered_to_who_asks_by_another():
-    def offered(**chosen):
-        (goal,) = [
-            one
-            for part in form.build_form_sections(form.new_campaign_form_values() | chosen)
-            for one in part.all_fields
-            if one.name == "goal"
-        ]
-        return [offer.rule for offer in goal.offers if offer.is_visible_initially]
-
-    assert offered(goal="best") == ["best"]
-    assert offered(goal="threshold", rule="best") == ["threshold"]
-    assert offered(goal="threshold", update_law="trueskill") == []  # it keeps too little to ask by a threshold
-    assert offered(goal="best", rule="best") == offered(goal="intervals") == offered() == []
-    (beside,) = [
-        part
-        for part in form.build_form_sections(form.new_campaign_form_values())
-        if "goal" in [one.name for one in part.basic_fields]
-    ]
-    assert {"rule", "best_items", "threshold"} < {one.name for one in beside.basic_fields}
-    assert (
-        form.new_campaign_form_values()["rule"]
-        == form_input.parse_settings_form({"name": "a", "question": "b", "goal": "best"}).rule
-        == "easl"
-    )
-
-
 def test_to_skip_implied_pairs_is_offered_where_any_two_items_are_compared():
     assert fields()["implied_asked_percent"].designs == "pairwise"
 
@@ -86,7 +59,7 @@ def test_no_folded_field_that_stands_empty_must_be_filled_in():
     """A browser could neither send such a form nor show what is missing."""
     folded = [
         field
-        for section in form.build_form_sections(form.new_campaign_form_values())
+        for section in form.build_form_sections(form_values.new_campaign_form_values())
         for field in section.advanced_fields
     ]
     assert [it.name for it in folded if it.required and not it.value and it.kind != "switch"] == []

@@ -55,16 +55,18 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
 
 
 async def test_a_draft_is_tried_until_its_settings_change(engine, researcher, campaign):
-    address, settings = PAGE.format(campaign.slug), f"/admin/campaigns/{campaign.slug}/edit"
+    address, settings = PAGE.format(campaign.slug), f"/admin/campaigns/{campaign.slug}"
 
     async def ticked():
-        return re.search(r'class="done"><span[^>]*>Done: </span><a[^>]*>Try it', (await researcher.get(settings)).text)
+        return re.search(
+            r'class="done"><span[^>]*>Done: </span><a[^>]*>Try it', (await researcher.get(f"{settings}/items")).text
+        )
 
     assert not await ticked()
     await researcher.post(address + "/hit", data=scores((await researcher.get(address + "/hit")).text))
     assert await ticked()
     form = {"name": campaign.name, "question": "Another?", "items_per_hit": "3"}
-    assert (await researcher.post(settings, data=form)).status_code == 303
+    assert (await researcher.post(f"{settings}/settings/question", data=form)).status_code == 303
     assert not await ticked()
 
 
@@ -86,7 +88,13 @@ async def test_without_items_others_stand_in(engine, researcher):
 
 async def test_settings_in_the_address_are_shown_and_checked_and_count_for_nothing(engine, researcher, campaign):
     address = PAGE.format(campaign.slug) + "/hit"
-    unsaved = {"design": "magnitude", "question": "How odd?", "items_per_hit": "2", "magnitude.reference": "middling"}
+    unsaved = {
+        "step": "question",
+        "design": "magnitude",
+        "question": "How odd?",
+        "items_per_hit": "2",
+        "magnitude.reference": "middling",
+    }
     page = (await researcher.get(address, params=unsaved)).text
     assert "How odd?" in page
     assert "middling" in page
@@ -108,9 +116,12 @@ async def test_what_is_not_right_yet_is_shown_as_in_a_new_campaign(researcher, d
 
 
 async def test_a_browser_without_scripts_sends_the_form_and_keeps_its_secret_out_of_the_address(researcher, campaign):
-    form = {"csrf": "secret", "design": "rating", "question": "How?", "pay": ""}
+    form = {"csrf": "secret", "step": "question", "design": "rating", "question": "How?", "in_short": ""}
     reply = await researcher.post(PAGE.format(campaign.slug) + "/hit", data=form)
-    assert (reply.status_code, reply.headers["location"].partition("?")[2]) == (303, "design=rating&question=How%3F")
+    assert (reply.status_code, reply.headers["location"].partition("?")[2]) == (
+        303,
+        "step=question&design=rating&question=How%3F",
+    )
 
 
 async def test_a_stranger_is_sent_to_log_in(client, campaign):
@@ -138,7 +149,7 @@ async def test_every_criterion_is_tried_and_what_is_wrong_names_it(engine, resea
 
 @pytest.mark.parametrize("shown", ["in turn", "grid"])
 async def test_criteria_in_the_address_are_shown(researcher, campaign, shown):
-    form = {"design": "rating", "items_per_hit": "2", "question": "Judge.", "criteria_shown": shown}
+    form = {"step": "question", "design": "rating", "items_per_hit": "2", "question": "Judge.", "criteria_shown": shown}
     for number, criterion in enumerate(CRITERIA):
         form |= {f"criteria.{number}.{name}": words for name, words in criterion.items()}
     page = (await researcher.get(PAGE.format(campaign.slug) + "/hit", params=form)).text

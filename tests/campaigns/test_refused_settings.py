@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from app.campaigns import form
+from app.campaigns.form_sections import step_of_field
 from app.cli.commands import easel
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
@@ -39,9 +39,20 @@ def doors(researcher, api_client, database_url, monkeypatch, tmp_path):  # noqa:
 
     async def by_form(settings: dict[str, Any]) -> str:
         fields = {name: form_value(value) for name, value in settings.items()}
-        page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | fields)
-        assert page.status_code == 422
-        return unescape(page.text)
+        if goal := fields.pop("goal", None):
+            fields |= {"need": "custom", "need.custom.goal": goal}
+        made = await researcher.post("/admin/campaigns/new", data=VALID)
+        address = made.headers["location"].partition("/settings/")[0]
+        replies = [
+            await researcher.post(
+                f"{address}/settings/{step}",
+                data={name: value for name, value in fields.items() if step_of_field(name) == step},
+            )
+            for step in ("question", "visit", "how-much", "advanced")
+        ]
+        await researcher.post(f"{address}/delete")
+        (refused,) = [reply for reply in replies if reply.status_code == 422]
+        return unescape(refused.text).replace("need.custom.", "")
 
     async def by_api(settings: dict[str, Any]) -> str:
         reply = await api_client.post(f"{API}/campaigns", json=settings)

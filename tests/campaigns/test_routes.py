@@ -6,7 +6,8 @@ import re
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import form, form_sections
+from app.campaigns import form, form_sections, form_values
+from app.campaigns.needs import NEEDS
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
@@ -23,9 +24,9 @@ CSV = "id,verb,gloss\n1,abide,stay\n2,run,move\n3,hum,sing\n4,eat,feed\n5,go,lea
 
 async def create(researcher, **fields: str) -> str:
     """A draft by the form; its address."""
-    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | fields)
+    page = await researcher.post("/admin/campaigns/new", data=form_values.new_campaign_form_values() | FORM | fields)
     assert page.status_code == 303, page.text
-    return str(page.headers["location"].removesuffix("/items?done=created"))
+    return str(page.headers["location"].removesuffix("/settings/visit?done=created"))
 
 
 async def upload(
@@ -40,6 +41,13 @@ async def launched(researcher, **fields: str) -> str:
     await upload(researcher, address)
     assert (await researcher.post(f"{address}/launch")).headers["location"] == f"{address}/share?done=launched"
     return address
+
+
+async def save(researcher, address: str, step: str, **fields: str):
+    """Save a step as a browser without scripts does: with all of its fields that have a value."""
+    page = (await researcher.get(f"{address}/settings/{step}")).text
+    sent = dict(re.findall(r'<input type="checkbox" id="([\w.]+)"[^>]* (checked)>', page))
+    return await researcher.post(f"{address}/settings/{step}", data=dict.fromkeys(sent, "on") | fields)
 
 
 def item_count(page) -> str | None:
@@ -88,73 +96,92 @@ def test_every_setting_is_asked_once():
 
 
 def test_that_one_person_may_judge_an_item_again_is_asked_beside_the_judgments_wanted():
-    asked = form.build_form_sections(form.new_campaign_form_values())[1].basic_fields
+    sections = form.build_form_sections(form_values.new_campaign_form_values())
+    (asked,) = [part.basic_fields for part in sections if part.title == "How many judgments?"]
     assert [question.name for question in asked][:2] == ["judgments_per_item", "repeat_items"]
     assert "judge an item again" in asked[1].description
 
 
 def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
-    plain = [name for group in form_sections.FORM_FIELD_GROUPS for name in group.basic_settings]
-    assert not {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "selection", "seed"} & set(plain)
+    away = {name for name, step in form_sections.STEP_BY_SETTING.items() if step == "advanced"}
+    assert {"update_law", "gamma", "epsilon", "tie_margin_points", "prior", "rule", "selection", "seed"} <= away
 
 
 @pytest.mark.parametrize("choices", [1, 2])
-async def test_the_form_explains_every_setting_that_leaves_a_choice(researcher, monkeypatch, choices):
+async def test_the_steps_explain_every_setting_that_leaves_a_choice(researcher, monkeypatch, choices):
+    address = await create(researcher)
     if choices == 2:
         register(monkeypatch.setitem)
     else:
-        for other in [name for name in SELECTION_RULES if name != "easl"]:
+        for other in [name for name in SELECTION_RULES if name not in ("easl", "best", "threshold")]:
             monkeypatch.delitem(SELECTION_RULES, other)
-    page = html.unescape((await researcher.get("/admin/campaigns/new")).text)
+        monkeypatch.setattr("app.campaigns.need_cards.NEEDS", NEEDS[:3])
+    pages = {
+        step: html.unescape((await researcher.get(f"{address}/settings/{step}")).text)
+        for step in form_sections.STEPS_IN_ORDER
+        if step != "review"
+    }
     for name, info in CampaignSettings.model_fields.items():
-        if name in (form_sections.DESIGN_SETTINGS_SETTING, form_sections.CRITERIA_SETTING) or (
-            choices == 1 and name == "rule"
-        ):  # there is one
-            assert f'name="{name}"' not in page
+        if name in (form_sections.DESIGN_SETTINGS_SETTING, form_sections.CRITERIA_SETTING):
             continue
-        assert f'name="{name}"' in page
+        if form.joined_designs_reading_setting(name) and "slider" not in form.joined_designs_reading_setting(name):
+            continue  # other ways of asking have it
+        found = [step for step, page in pages.items() if re.search(rf'name="(need\.\w+\.)?{name}"', page)]
+        assert found == [form_sections.STEP_BY_SETTING[name]], name
         assert info.title
-        assert info.title in page
+        assert info.title in pages[found[0]]
         assert info.description
-        assert info.description in page
+        assert info.description in pages[found[0]]
 
 
-async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kept(researcher):
-    wrong = {
-        "name": " ",
-        "question": "<How often?>",
-        "items_per_hit": "eleven",
-        "gamma": "0",
-        "seed": "9" * 30,
-        "lease_minutes": "1.5",
-        "prior": "1, x",
-        "prolific_completion_code": "a b",
-        "epsilon": "nan",
-        "hits_per_annotator": "0",
-    }
-    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | wrong)
+MISTAKES = {
+    "question": ({"name": " ", "items_per_hit": "eleven"}, ["Please fill this in.", "Enter a whole number."]),
+    "visit": (
+        {"prolific_completion_code": "a b"},
+        ["Only letters, digits, _ and - can be in this code, 64 at most."],
+    ),
+    "how-much": (
+        {"lease_minutes": "1.5", "hits_per_annotator": "0", "need": "best", "need.best.best_items": "0"},
+        ["Enter a whole number.", "This should be greater than or equal to 1."] * 2,
+    ),
+    "advanced": (
+        {"gamma": "0", "seed": "9" * 30, "prior": "1, x", "epsilon": "nan"},
+        [
+            "This should be greater than or equal to 0.0001.",
+            "This should be less than 9223372036854775808.",
+            *["Enter a number."] * 2,
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("step", MISTAKES)
+async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kept(researcher, step):
+    address = await create(researcher)
+    entered, expected = MISTAKES[step]
+    page = await save(researcher, address, step, **entered)
     assert page.status_code == 422
-    found = re.findall(r'<p class="problem" id="([a-z_]+)-error">([^<]+)</p>', page.text)
-    assert {name: html.unescape(words) for name, words in found} == {
-        "name": "Please fill this in.",
-        "items_per_hit": "Enter a whole number.",
-        "gamma": "This should be greater than or equal to 0.0001.",
-        "seed": "This should be less than 9223372036854775808.",
-        "lease_minutes": "Enter a whole number.",
-        "prolific_completion_code": "Only letters, digits, _ and - can be in this code, 64 at most.",
-        "prior": "Enter a number.",
-        "epsilon": "Enter a number.",
-        "hits_per_annotator": "This should be greater than or equal to 1.",
-    }
+    found = dict(re.findall(r'<p class="problem" id="([a-z_.]+)-error">([^<]+)</p>', page.text))
+    wrong = [name for name in entered if name != "need"]
+    assert sorted(found) == sorted(wrong)
+    assert {html.unescape(words) for words in found.values()} == set(expected)
+    for name in wrong:
+        assert f'<a href="#{name}">' in page.text
+        assert f'value="{entered[name]}"' in page.text
+    assert "Verbs &amp; more" in (await researcher.get("/admin")).text
+
+
+async def test_what_is_missing_in_a_new_campaign_is_said_and_nothing_is_created(researcher):
+    page = await researcher.post("/admin/campaigns/new", data={"name": " ", "question": "<How often?>"})
+    assert page.status_code == 422
+    assert 'id="name-error">Please fill this in.' in page.text
     assert "&lt;How often?&gt;</textarea>" in page.text
-    assert 'value="eleven"' in page.text
-    assert "<details open>" in page.text
     assert "No campaigns yet" in (await researcher.get("/admin")).text
 
 
 @pytest.mark.parametrize("prior", ["-1, 1", "1", "1, 2, 3"])
 async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher, prior):
-    page = await researcher.post("/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | {"prior": prior})
+    page = await save(researcher, await create(researcher), "advanced", prior=prior)
     assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
         ("prior", "This prior is not possible with the update law easl.")
     ]
@@ -162,9 +189,7 @@ async def test_a_prior_that_the_law_cannot_have_is_said_at_the_prior(researcher,
 
 
 async def test_ends_with_the_same_label_are_refused_at_the_second(researcher):
-    page = await researcher.post(
-        "/admin/campaigns/new", data=form.new_campaign_form_values() | FORM | {"high_label": " rare"}
-    )
+    page = await researcher.post("/admin/campaigns/new", data=FORM | {"high_label": " rare"})
     assert re.findall(r'id="([a-z_]+)-error">([^<]+)<', page.text) == [
         ("high_label", "The two ends of the scale need different labels.")
     ]
@@ -179,10 +204,10 @@ async def test_folded_settings_are_named_as_they_are_titled(researcher):
 
 async def test_another_update_law_brings_its_own_prior(researcher, app):
     address = await create(researcher)
-    page = (await researcher.get(f"{address}/edit")).text
+    page = (await researcher.get(f"{address}/settings/advanced")).text
     assert re.search(r'id="prior"[^>]* value=""', page)
-    values = form.new_campaign_form_values() | FORM | {"update_law": "trueskill"}
-    assert (await researcher.post(f"{address}/edit", data=values)).headers["location"] == f"{address}/edit?done=saved"
+    saved = await save(researcher, address, "advanced", update_law="trueskill")
+    assert saved.headers["location"] == f"{address}/settings/advanced?done=saved"
     async with app.state.database.connect() as connection:
         row = (await connection.execute(text("SELECT prior, show_numbers FROM campaigns"))).one()
     assert row == (None, True)
@@ -190,47 +215,39 @@ async def test_another_update_law_brings_its_own_prior(researcher, app):
     await researcher.post(f"{address}/launch")
     async with app.state.database.connect() as connection:
         assert (await connection.execute(text("SELECT prior FROM campaigns"))).scalar_one() == [0.5, 1 / 12]
-    page = (await researcher.get(f"{address}/edit")).text
+    page = (await researcher.get(f"{address}/settings/advanced")).text
     assert f"0.5, {1 / 12}" in page
 
 
 async def test_a_switch_that_is_off_and_a_prior_of_ones_own_are_kept(researcher):
-    values = {name: value for name, value in (form.new_campaign_form_values() | FORM).items() if name != "show_numbers"}
-    location = (await researcher.post("/admin/campaigns/new", data=values | {"prior": " 3,2 "})).headers
-    page = (await researcher.get(location["location"].replace("/items", "/edit"))).text
-    assert re.search(r'name="show_numbers" aria-describedby="show_numbers-hint">', page)
-    assert re.search(r'name="repeat_items" aria-describedby="repeat_items-hint" checked>', page)
-    assert re.search(r'id="prior"[^>]* value="3.0, 2.0"', page)
-
-
-async def test_a_mistake_while_editing_keeps_what_was_entered(researcher):
+    values = {
+        name: value for name, value in (form_values.new_campaign_form_values() | FORM).items() if name != "show_numbers"
+    }
     address = await create(researcher)
-    page = await researcher.post(
-        f"{address}/edit", data=form.new_campaign_form_values() | FORM | {"name": "Nouns", "gamma": "x"}
-    )
-    assert page.status_code == 422
-    assert 'value="Nouns"' in page.text
-    assert "Verbs &amp; more" in (await researcher.get("/admin")).text
+    await researcher.post(f"{address}/settings/question", data=values)
+    await save(researcher, address, "advanced", prior=" 3,2 ")
+    page = (await researcher.get(f"{address}/settings/question")).text
+    assert re.search(r'name="show_numbers" aria-describedby="show_numbers-hint">', page)
+    page = (await researcher.get(f"{address}/settings/how-much")).text
+    assert re.search(r'name="repeat_items" aria-describedby="repeat_items-hint" checked>', page)
+    page = (await researcher.get(f"{address}/settings/advanced")).text
+    assert re.search(r'id="prior"[^>]* value="3.0, 2.0"', page)
 
 
 async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_and_not_changed(researcher):
     address = await launched(researcher)
-    page = (await researcher.get(f"{address}/edit")).text
-    assert "The launch fixed these settings" in page
-    asked = re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2])
-    assert set(asked) == {"csrf", *SETTINGS_EDITABLE_AFTER_LAUNCH}
-    response = await researcher.post(
-        f"{address}/edit", data=form.new_campaign_form_values() | FORM | {"question": "How rarely?"}
-    )
-    assert response.status_code == 409
-    assert "not_a_draft" in response.text
-
-
-async def test_a_rule_that_suits_the_goal_is_offered_until_the_launch_fixes_it(researcher):
-    draft = await create(researcher, goal="best")
-    assert "suits this goal" in (await researcher.get(f"{draft}/edit")).text
-    address = await launched(researcher, name="Verbs too", goal="best", best_items="1")
-    assert "suits this goal" not in (await researcher.get(f"{address}/edit")).text
+    asked = set[str]()
+    for step in form_sections.STEPS_IN_ORDER[:-2]:
+        page = (await researcher.get(f"{address}/settings/{step}")).text
+        assert "The launch fixed settings with a lock" in page
+        asked |= set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2]))
+    asked |= {"alert_emails", "alert_webhook", "alert_quiet_minutes"}
+    assert asked == {"csrf", "step", "version", *SETTINGS_EDITABLE_AFTER_LAUNCH}
+    refused = await researcher.post(f"{address}/settings/question", data={"question": "How rarely?", "in_short": "Go!"})
+    assert refused.status_code == 409
+    assert "not_a_draft" in refused.text
+    assert 'value="Go!"' in refused.text
+    assert "<td>How often?</td><td>How rarely?</td>" in refused.text
 
 
 async def test_a_campaign_called_new_does_not_hide_the_form(researcher):
@@ -239,7 +256,7 @@ async def test_a_campaign_called_new_does_not_hide_the_form(researcher):
 
 
 async def test_an_unknown_campaign_is_not_found(researcher):
-    for part in ("edit", "items", "share", "export", "finish/confirm"):
+    for part in ("settings/question", "items", "share", "export", "finish/confirm"):
         assert (await researcher.get(f"/admin/campaigns/x/{part}")).status_code == 404
     assert (await researcher.post("/admin/campaigns/x/launch")).status_code == 404
     assert (await researcher.get("/admin/campaigns/%00/items")).status_code == 422
@@ -280,7 +297,7 @@ async def test_a_launch_says_what_it_fixes_for_a_goal_and_what_happens_at_its_en
 
 async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher):
     address = await create(researcher)
-    parts = ("", "/analysis", "/items", "/edit", "/share", "/export", "/launch/confirm")
+    parts = ("", "/analysis", "/items", "/share", "/export")
     for part in parts:
         assert "To do: </span>" in (page := (await researcher.get(f"{address}{part}")).text), part
         assert page.count('class="done"') == 1, part
@@ -293,11 +310,15 @@ async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher
 
 async def test_after_each_step_the_page_says_what_is_next(researcher):
     address = await create(researcher)
-    assert f'<a href="{address}/items">upload items</a>' in (await researcher.get(f"{address}/edit?done=saved")).text
+    assert (
+        f'<a href="{address}/items">upload items</a>'
+        in (await researcher.get(f"{address}/settings/visit?done=saved")).text
+    )
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/items?done=imported")).text
-    assert f'Next: <a href="{address}/edit">check the settings</a>, then <a href="{address}/launch/confirm">' in page
-    assert f'<a href="{address}/launch/confirm">launch</a>' in (await researcher.get(f"{address}/edit?done=saved")).text
+    assert (
+        f'Next: <a href="{address}/settings">check the settings</a>, then <a href="{address}/launch/confirm">' in page
+    )
     await researcher.post(f"{address}/launch")
     page = (await researcher.get(f"{address}/items?done=responses")).text
     assert f'Next: see <a href="{address}">the scores</a>' in page
@@ -367,29 +388,21 @@ async def test_a_campaign_that_takes_no_answers_asks_nobody_to_share_its_link(re
         await researcher.post(f"{address}/archive")
 
 
-async def test_a_form_that_came_back_does_not_say_that_nothing_is_filled_in(researcher):
-    new = "/admin/campaigns/new"
-    assert "already filled in" in (await researcher.get(new)).text
-    refused = await researcher.post(new, data=FORM | {"judgments_per_item": "0"})
-    assert refused.status_code == 422
-    assert "already filled in" not in refused.text
-
-
 async def test_the_completion_code_can_be_set_after_the_launch(researcher):
     address = await launched(researcher)
     share = (await researcher.get(f"{address}/share")).text
     assert "No completion code is set" in share
-    assert f"{address}/edit#prolific_completion_code" in share
-    saved = await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": " C123 "})
-    assert saved.headers["location"] == f"{address}/edit?done=saved"
+    assert f"{address}/settings?setting=prolific_completion_code" in share
+    saved = await researcher.post(f"{address}/settings/visit", data={"prolific_completion_code": " C123 "})
+    assert saved.headers["location"] == f"{address}/settings/visit?done=saved"
     assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
-    await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": ""})
+    await researcher.post(f"{address}/settings/visit", data={"prolific_completion_code": ""})
     assert "No completion code is set" in (await researcher.get(f"{address}/share")).text
 
 
 async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(researcher):
     address = await launched(researcher, prolific_completion_code="C123")
-    page = await researcher.post(f"{address}/after-launch", data={"prolific_completion_code": "a b"})
+    page = await researcher.post(f"{address}/settings/visit", data={"prolific_completion_code": "a b"})
     assert page.status_code == 422
     assert 'id="prolific_completion_code-error">Only letters, digits' in page.text
     assert 'value="a b"' in page.text
@@ -398,26 +411,24 @@ async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(
 
 async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also_with_what_it_does_not_ask(researcher):
     address = await launched(researcher)
-    page = await researcher.post(f"{address}/after-launch", data={"goal": "nope", "rule": "nope"})
+    page = await researcher.post(f"{address}/settings/how-much", data={"goal": "nope", "best_items": "nope"})
     assert page.status_code == 422
     said = page.text.partition("Nothing was saved yet. Please correct these fields")[2].partition("</ul>")[0]
-    assert re.findall("#([a-z_]+)", said) == ["goal", "rule"]
-    assert [page.text.count(f' id="{name}"') for name in ("goal", "rule")] == [1, 1]
-    assert "<dd>nope" not in page.text
+    assert re.findall("#([a-z_]+)", said) == ["goal", "best_items"]
+    assert [page.text.count(f' id="{name}"') for name in ("goal", "best_items")] == [1, 1]
+    assert '<p class="value">nope' not in page.text
 
 
 async def test_every_setting_of_a_launched_campaign_can_be_linked_to(researcher):
     address = await launched(researcher)
-    places = re.findall(r' id="([^"]+)"', (await researcher.get(f"{address}/edit")).text)
-    assert {"rule", "best_items", "question", "goal"} <= {*places}
-    assert len(places) == len({*places})
-
-
-async def test_the_form_of_the_completion_code_changes_nothing_else(researcher):
-    address = await launched(researcher)
-    fields = {"prolific_completion_code": "C123", "question": "How rarely?"}
-    assert "not_a_draft" in (await researcher.post(f"{address}/after-launch", data=fields)).text
-    assert "How rarely?" not in (await researcher.get(f"{address}/edit")).text
+    for setting in ("rule", "best_items", "question", "goal"):
+        link = (await researcher.get(f"{address}/settings?setting={setting}")).headers["location"]
+        page, _, place = link.partition("#")
+        places = re.findall(r' id="([^"]+)"', (await researcher.get(page)).text)
+        assert place in places
+        assert len(places) == len({*places})
+    assert (await researcher.get(f"{address}/settings?setting=nothing")).headers["location"].endswith("/question")
+    assert (await researcher.get(f"{address}/edit")).headers["location"] == f"{address}/settings/question"
 
 
 async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(researcher):
@@ -435,9 +446,9 @@ async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_
     await upload(researcher, address)
     assert "before people arrive" in (await researcher.get(f"{address}/launch/confirm")).text
     await researcher.post(f"{address}/launch")
-    assert "edit#hits_per_annotator" in (await researcher.get(f"{address}/share")).text
-    assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/edit")).text
-    await researcher.post(f"{address}/after-launch", data={"hits_per_annotator": "20"})
+    assert "settings?setting=hits_per_annotator" in (await researcher.get(f"{address}/share")).text
+    assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/settings/how-much")).text
+    await researcher.post(f"{address}/settings/how-much", data={"hits_per_annotator": "20"})
     assert "no limit of HITs per annotator" not in (await researcher.get(f"{address}/share")).text
 
 
@@ -460,7 +471,7 @@ async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_again
         address = await create(researcher, hits_per_annotator=limit)
         page = (await researcher.get(f"{address}/share")).text
         assert ("no limit of HITs per annotator" in page) == warned
-        assert ("edit#hits_per_annotator" in page) == warned
+        assert ("settings?setting=hits_per_annotator" in page) == warned
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "http://localhost", "http://[::1]:8000"])
@@ -580,7 +591,7 @@ async def test_a_body_that_is_too_large_is_refused_with_413(app, researcher):
 
         body = content if name == "content-length" else pieces()
         kind = {"content-type": "application/x-www-form-urlencoded"}
-        response = await researcher.post(f"{address}/edit", content=body, headers=kind)
+        response = await researcher.post(f"{address}/settings/question", content=body, headers=kind)
         assert response.status_code == 413
         assert "Nothing was stored" in response.text
 
@@ -705,7 +716,7 @@ async def test_downloads_are_offered_and_arrive(researcher, status, offered):
         assert (await researcher.get(f"{address}/export/{missing}")).status_code == 404
 
 
-@pytest.mark.parametrize("address", ["/admin/campaigns/new", "/admin/campaigns/none/edit"])
+@pytest.mark.parametrize("address", ["/admin/campaigns/new", "/admin/campaigns/none/settings/question"])
 async def test_forms_that_come_in_slowly_keep_nobody_from_the_database(app, researcher, client, address):
     many = app.state.database.pool.size()
     begun, go_on = asyncio.Barrier(many + 1), asyncio.Event()

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.analysis import load_answers
-from app.campaigns import form, form_input
+from app.campaigns import form_input, form_values
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports import registry as export
@@ -122,7 +122,7 @@ async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
 
 def test_the_form_asks_for_reasons_one_a_line():
     settings = CampaignSettings(name="a", question="b", cannot_be_judged=True, unjudged_reasons=["c d", "e"])
-    browser = {name: value for name, value in form.form_values_of_settings(settings).items() if value}
+    browser = {name: value for name, value in form_values.form_values_of_settings(settings).items() if value}
     assert browser["unjudged_reasons"] == "c d\ne"
     assert form_input.parse_settings_form(browser) == settings
     assert form_input.parse_settings_form(browser | {"unjudged_reasons": "  "}).unjudged_reasons == []

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import update
 
-from app.campaigns import lifecycle
+from app.campaigns import settings_edits
 from app.database import tables
 from app.database.alerts import raise_alert
 from tests.accounts.reaching import log_in_with_role
@@ -81,7 +81,7 @@ async def test_viewers_see_neither_own_columns_nor_single_answers_nor_the_timeli
 
 async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engine, researcher, campaign):
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
         )
         await raise_alert(connection, campaign.id, "goal", "once", about="we know the best 3 items")

@@ -169,7 +169,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     async with app.state.database.begin() as connection:
         found = await summaries.load_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
-    for page in ("", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+    for page in ("", "/analysis", "/analysis?part=scores", "/settings/question", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
     assert "1 of 12" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text

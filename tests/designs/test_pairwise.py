@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from app.campaigns import form, form_input, lifecycle
+from app.campaigns import form_input, form_values, lifecycle
 from app.campaigns.setting_types import can_law_read_design
 from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form
@@ -93,7 +93,7 @@ def outcome(read):
 
 
 def test_the_form_of_settings_asks_whether_ties_are_allowed():
-    filled = form.new_campaign_form_values() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
+    filled = form_values.new_campaign_form_values() | {"name": "Verbs", "question": "Which?", "design": "pairwise"}
     assert form_input.parse_settings_form(filled).design_settings == {
         "ties_allowed": False,
         "submit_on_choice": False,
@@ -117,7 +117,15 @@ async def test_a_page_asks_takes_and_shows_it(app, client, researcher):
     assert "had been stored already" in again.text
     ((items, places),) = await fetch_rows(app.state.database, "SELECT items, values FROM responses")
     assert (left, places) == ("00", [1.0, 2.0])  # what stood on the left comes first
-    for page in ("", f"?item=v{items[0]}", "/analysis", "/analysis?part=scores", "/edit", "/export", "/share"):
+    for page in (
+        "",
+        f"?item=v{items[0]}",
+        "/analysis",
+        "/analysis?part=scores",
+        "/settings/question",
+        "/export",
+        "/share",
+    ):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
         assert reply.status_code == 200, page
     item = (await researcher.get(f"/admin/campaigns/{campaign.slug}?item=v{items[0]}")).text

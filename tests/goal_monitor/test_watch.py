@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import select, text
 
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.alerts import alert_sentence
@@ -229,7 +229,7 @@ async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
     campaign = await create_running_campaign(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
     async with engine.begin() as connection:
         with pytest.raises(Conflict, match="the best 7 of 5 items"):
-            await lifecycle.edit_settings(
+            await settings_edits.edit_settings(
                 connection, campaign.slug, lambda now: now.model_copy(update={"goal": "best"})
             )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.cli.commands import easel
 from app.errors import Refusal
 from app.imports import campaign_file_io, campaign_zip
@@ -106,7 +106,7 @@ async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engin
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     assert (await filed(engine, first, with_items=False))[0] == "yaml"
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, first.slug, lambda it: it.model_copy(update={"content": "text"}))
+        await settings_edits.edit_settings(connection, first.slug, lambda it: it.model_copy(update={"content": "text"}))
     ending, file = await filed(engine, first)
     assert ending == "yaml"
     await created(engine, file)

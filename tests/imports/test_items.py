@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.campaigns import lifecycle, summaries
+from app.campaigns import lifecycle, settings_edits, summaries
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from app.imports import items
@@ -294,7 +294,9 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
 
     async def edit(**changes):
         async with engine.begin() as connection:
-            await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=changes))
+            await settings_edits.edit_settings(
+                connection, campaign.slug, lambda before: before.model_copy(update=changes)
+            )
             await asyncio.sleep(0.05)  # while the other one waits for the row
 
     await asyncio.gather(edit(question="How rare?"), edit(low_label="common"))
@@ -305,14 +307,14 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, to_law("ra"))
+        await settings_edits.edit_settings(connection, campaign.slug, to_law("ra"))
         with pytest.raises(Conflict) as problem:
-            await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
+            await settings_edits.edit_settings(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
     assert await fetch_value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, to_law("trueskill"))
+        await settings_edits.edit_settings(connection, campaign.slug, to_law("trueskill"))
 
 
 # The demo

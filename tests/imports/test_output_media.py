@@ -3,7 +3,7 @@
 import pytest
 
 from app.annotation.hits import media_report
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
@@ -105,7 +105,7 @@ async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine,
     campaign = await create_draft(engine, content="audio", items_per_hit=2)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as refused:

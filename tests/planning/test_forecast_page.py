@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.campaigns import lifecycle
+from app.campaigns import settings_edits
 from app.campaigns.forecast_findings import ForecastFindings, store_forecast_findings
 from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
@@ -61,9 +61,9 @@ async def test_the_overview_repeats_what_the_plan_found_until_the_settings_chang
     page = (await researcher.get(address)).text
     assert "Needs about 60 more (40 to 72)" in page
     assert f"With {campaign.judgments_per_item} per item it probably will not get there." in page
-    assert f'href="{address}/edit#judgments_per_item">Ask for 9 each</a>' in page
+    assert f'href="{address}/settings?setting=judgments_per_item">Ask for 9 each</a>' in page
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 9})
         )
     assert "Estimate the cost" in (await researcher.get(address)).text
@@ -161,7 +161,7 @@ async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
     draft = await create_running_campaign(engine, items=8, launched=False, **(GOAL | {"goal": "best", "best_items": 2}))
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert "The selection rule “best” suits this goal" in page
-    assert f'<a href="/admin/campaigns/{draft.slug}/edit#rule">Settings</a>' in page
+    assert f'<a href="/admin/campaigns/{draft.slug}/settings?setting=rule">Settings</a>' in page
     assert "can’t be changed after launch" not in page
 
 

@@ -24,6 +24,9 @@ PROLIFIC_IDENTIFIERS = ArrivalParameters(
     "each person’s ids into the places of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must "
     "be in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
 )
+# "The minimum pay allowed is £6.00 / $8.00 per hour": Prolific’s payment principles, in its help for researchers
+# (article 4407695146002), as of 2025.
+PROLIFIC_MINIMUM_HOURLY_PAY = {"GBP": 6.0, "USD": 8.0}
 PROLIFIC_LINK_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
@@ -53,4 +56,5 @@ PLATFORM = Platform(
     PROLIFIC_IDENTIFIERS,
     has_return_page=True,
     link_parameters=PROLIFIC_LINK_PARAMETERS,
+    minimum_hourly_pay=PROLIFIC_MINIMUM_HOURLY_PAY,
 )

@@ -42,12 +42,12 @@ class CrowdSettings(InputModel):
         description="How long one HIT takes. Shown to annotators.",
     )  # fmt: skip
     pay: PayText | None = Field(
-        default=None, title="Pay", json_schema_extra=EDITABLE,
-        description="Shown to annotators, for example: $0.35 per HIT.",
+        default=None, title="Pay in your own words", json_schema_extra=EDITABLE,
+        description="Shown to annotators instead of the amount, for example: course credit.",
     )  # fmt: skip
     pay_per_hit: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
-        default=None, title="Pay per HIT, as a number", json_schema_extra=EDITABLE,
-        description="Shows annotators their earnings, and you the pay per hour.",
+        default=None, title="Pay per HIT", json_schema_extra=EDITABLE,
+        description="Shown to annotators, with what they have earned so far.",
     )  # fmt: skip
     currency: Currency = Field(
         default="USD", title="Currency", json_schema_extra=EDITABLE, description="Currency of the pay."

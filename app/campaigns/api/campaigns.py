@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
-from app.campaigns import hints, item_list, launch, lifecycle, summaries
+from app.campaigns import hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
@@ -145,7 +145,7 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
 
     The schema marks the latter with `after_launch`.
     """
-    await lifecycle.edit_settings(connection, slug, lambda before: apply_setting_changes(before, changes))
+    await settings_edits.edit_settings(connection, slug, lambda before: apply_setting_changes(before, changes))
     return await campaign_response(request, connection, slug)
 
 

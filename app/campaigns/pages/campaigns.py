@@ -1,28 +1,23 @@
 """Researchers' pages that create a campaign, change its settings and move it from state to state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import segno
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
-from pydantic import ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import links_by_platform, platforms_with_pages, public_link
-from app.campaigns import experiment_arms, form, form_input, hints, item_list, lifecycle
+from app.campaigns import experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.campaigns.starter_questions import load_starter_question
-from app.designs.campaign import Campaign
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.designs.number_parsing import parse_nonnegative_int
-from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
-from app.designs.registry import DESIGNS
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.quality.registry import QUALITY_RULES
@@ -63,112 +58,6 @@ async def redirect_home_to_admin() -> Response:
 @router.get("/campaigns")
 async def redirect_campaigns_to_admin() -> Response:
     return redirect_to("/admin")
-
-
-TemplateQuery = Annotated[str | None, Query(alias="template", description="A question that comes with Easel.")]
-
-
-@router.get("/campaigns/new")
-async def new_campaign_page(request: Request, template_name: TemplateQuery = None) -> HTMLResponse:
-    return render_settings_page(
-        request,
-        form.form_values_of_settings(load_starter_question(template_name).settings)
-        if template_name
-        else form.new_campaign_form_values(),
-        template_name=template_name,
-    )
-
-
-def render_settings_page(
-    request: Request,
-    values: Mapping[str, str],
-    errors: Mapping[str, str] | None = None,
-    *,
-    campaign: Campaign | None = None,
-    template_name: str | None = None,
-) -> HTMLResponse:
-    """Show the form with the entered values and an error at each wrong field.
-
-    `template_name` is the question that a new campaign began with.
-    """
-    minimums = {} if campaign is None or campaign.status == "draft" else form.setting_minimums_after_launch(campaign)
-    sections = form.build_form_sections(values, errors, minimums)
-    context: dict[str, Any] = {"campaign": campaign, "sections": sections, "errors": errors, "designs": DESIGNS}
-    context |= {"open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
-    context |= {"max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS}
-    context |= {"starter_question": load_starter_question(template_name) if template_name else None}
-    context |= {"preview_query": form.annotator_preview_query(sections, values.get("design", USUAL_DESIGN))}
-    return render_page(request, "admin/settings.html", context, status=422 if errors else 200)
-
-
-@router.post("/campaigns/new")
-async def create_campaign_from_form(
-    request: Request, values: FormFields, connection: Transaction, now: Now, template_name: TemplateQuery = None
-) -> Response:
-    try:
-        settings = form_input.parse_settings_form(values)
-    except ValidationError as error:
-        return render_settings_page(
-            request, values, form_input.form_field_errors(error, values), template_name=template_name
-        )
-    campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
-    return redirect_to(campaign_page_url(campaign.slug, "/items", notice="created"))
-
-
-@router.get(CAMPAIGN_PATH + "/edit")
-async def edit_settings_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    """Show the settings: as a form while the campaign is a draft, afterwards read-only."""
-    campaign = await load_campaign_for_page(connection, slug)
-    return render_settings_page(
-        request, form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)), campaign=campaign
-    )
-
-
-@router.post(CAMPAIGN_PATH + "/edit")
-async def save_settings(request: Request, values: FormFields, database: Database, slug: str) -> Response:
-    if errors := await store_settings_or_return_errors(
-        database, slug, values, lambda _: form_input.parse_settings_form(values)
-    ):
-        async with database.begin() as connection:
-            campaign = await load_campaign_for_page(connection, slug)
-        return render_settings_page(request, values, errors, campaign=campaign)
-    return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
-
-
-@router.post(CAMPAIGN_PATH + "/after-launch")
-async def save_settings_after_launch(request: Request, values: FormFields, database: Database, slug: str) -> Response:
-    """Save those settings of a launched campaign that are not fixed."""
-    if errors := await store_settings_or_return_errors(
-        database, slug, values, lambda before: form_input.parse_form_of_launched_campaign(before, values)
-    ):
-        async with database.begin() as connection:
-            campaign = await load_campaign_for_page(connection, slug)
-        entered = {name: value for name, value in values.items() if name in SETTINGS_EDITABLE_AFTER_LAUNCH}
-        form_values = form.form_values_of_settings(lifecycle.settings_of_campaign(campaign)) | entered
-        return render_settings_page(request, form_values, errors, campaign=campaign)
-    return redirect_to(campaign_page_url(slug, "/edit", notice="saved"))
-
-
-async def store_settings_or_return_errors(
-    database: Database,
-    slug: str,
-    values: Mapping[str, str],
-    change_settings: Callable[[CampaignSettings], CampaignSettings],
-) -> dict[str, str]:
-    """Store changed settings, or return the error at each wrong field; a refusal rolls its transaction back.
-
-    Raises refusals that are about no field.
-    """
-    try:
-        async with database.begin() as connection:
-            await lifecycle.edit_settings(connection, slug, change_settings)
-    except ValidationError as error:
-        return form_input.form_field_errors(error, values)
-    except Conflict as refusal:
-        if field_errors := form_input.error_of_refused_setting(refusal):
-            return field_errors
-        raise
-    return {}
 
 
 @router.get(CAMPAIGN_PATH + "/share")
@@ -251,7 +140,7 @@ async def set_judgments_per_item(values: FormFields, connection: Transaction, sl
     judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
-    await lifecycle.edit_settings(
+    await settings_edits.edit_settings(
         connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
     )
     return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="saved"))
@@ -261,7 +150,7 @@ async def set_judgments_per_item(values: FormFields, connection: Transaction, sl
 async def copy_campaign_from_page(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
     """Create a copy of the campaign as a draft."""
     copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
-    return redirect_to(campaign_page_url(copied_campaign.slug, "/edit", notice="copied"))
+    return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice="copied"))
 
 
 @router.post(CAMPAIGN_PATH + "/delete")

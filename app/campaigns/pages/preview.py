@@ -9,7 +9,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher_without_csrf, researcher_router
 from app.annotation.platforms.registry import platforms_with_pages
-from app.campaigns import form_input, preview_hit
+from app.campaigns import form_input, lifecycle, preview_hit, step_input
+from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, parse_step_name, settings_of_new_campaign
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
 from app.designs.number_parsing import parse_nonnegative_int
@@ -24,7 +25,7 @@ from app.http.dependencies import (
     set_request_language,
 )
 from app.http.templating import convert_markdown_texts
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_by_slug, load_campaign_for_page
 
 router = researcher_router("/admin")
 preview_router = APIRouter(
@@ -32,6 +33,7 @@ preview_router = APIRouter(
 )
 PREVIEW_CAMPAIGN_PATH = "/campaigns/{slug}"
 MAX_PREVIEW_HITS = 1_000_000
+STEP_PARAMETER = "step"  # names the step whose form the query has
 
 
 PreviewNumber = Annotated[int, Query(ge=0, le=MAX_PREVIEW_HITS)]
@@ -46,11 +48,20 @@ async def show_preview_page(
     return render_page(request, "admin/trial.html", {"campaign": campaign, "number": number})
 
 
-async def read_unsaved_settings(request: Request, slug: str) -> CampaignSettings | None:
-    """Return the settings in the query, from a form that is being filled in; None if the stored settings apply."""
+async def read_unsaved_settings(request: Request, connection: Transaction, slug: str) -> CampaignSettings | None:
+    """Return the stored settings with those in the query, from a step's form that is being filled in; None if the
+    query has none.
+    """
     values = request.query_params
-    has_settings = "design" in values or slug == preview_hit.NEW_CAMPAIGN_SLUG
-    return form_input.parse_unfinished_settings_form(values) if has_settings else None
+    if STEP_PARAMETER not in values and slug != preview_hit.NEW_CAMPAIGN_SLUG:
+        return None
+    step = parse_step_name(values.get(STEP_PARAMETER, NEW_CAMPAIGN_STEP))
+    base = (
+        settings_of_new_campaign(values.get("template"))
+        if slug == preview_hit.NEW_CAMPAIGN_SLUG
+        else lifecycle.settings_of_campaign(await load_campaign_by_slug(connection, slug))
+    )
+    return form_input.parse_unfinished_settings_form(step_input.merge_step_values(base, step, values))
 
 
 UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]
@@ -77,7 +88,7 @@ async def answer_preview_hit(
     Only the fact that a draft was tried is stored. A browser without scripts sends the settings form here; it is
     redirected to a HIT with these settings.
     """
-    if "design" in form_values:
+    if STEP_PARAMETER in form_values:
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)

@@ -22,7 +22,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import HitOnPage, NextHit
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.database.bulk import open_snapshot
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -114,7 +114,7 @@ class AnyOrder(RuleBasedStateMachine):
         async def change() -> None:
             async with self.engine.begin() as connection:
                 text = {"consent": f"Version {self.texts + 1}"}
-                await lifecycle.edit_settings(
+                await settings_edits.edit_settings(
                     connection, self.campaign.slug, lambda before: before.model_copy(update=text)
                 )
 

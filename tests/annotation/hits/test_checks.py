@@ -8,7 +8,7 @@ import pytest
 from app.annotation.hits import undo
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
-from app.campaigns import lifecycle
+from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
@@ -271,7 +271,7 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     await import_items(engine, campaign, ITEMS + GOLD)
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
+        await settings_edits.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
     with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is not a possible") as refused:
         await apply_action(engine, campaign)
     assert refused.value.code == "expected_impossible"

@@ -11,7 +11,7 @@ import pytest
 from app.annotation.hits import leases
 from app.annotation.hits.assignment import assignment_query_by_id
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.campaigns import lifecycle
+from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.exports.registry import open_export
 from app.simulation.annotators import plain_population
@@ -44,7 +44,7 @@ async def campaign(engine):
 
 async def change_text(engine, campaign, text):
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"consent": text})
         )
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.annotation.onboarding import passphrase
 from app.annotation.onboarding.passphrase import is_same_passphrase
-from app.campaigns import lifecycle
+from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.errors import TooManyAttempts
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows, fetch_value, form_fields
@@ -112,7 +112,7 @@ async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_wh
     begun = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID="
     assert form_fields((await client.get(f"{begun}t")).text)["hit"]
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda it: it.model_copy(update={"open_platforms": False})
         )
     assert form_fields((await client.get(f"{begun}another")).text)["hit"]
@@ -133,7 +133,9 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
     address = f"/link/{campaign.link_key}"
     begun = (await client.post(address)).headers["location"]
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False}))
+        await settings_edits.edit_settings(
+            connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False})
+        )
     for reply in (await client.get(address), await client.post(address)):
         assert reply.status_code == 403
         assert "By invitation only" in reply.text
@@ -143,7 +145,7 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
 
 async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campaign):
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(
+        await settings_edits.edit_settings(
             connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"})
         )
     told = await fetch_rows(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
@@ -152,7 +154,7 @@ async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campa
 
 async def settings_change(engine, campaign, **changes):
     async with engine.begin() as connection:
-        await lifecycle.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update=changes))
+        await settings_edits.edit_settings(connection, campaign.slug, lambda it: it.model_copy(update=changes))
 
 
 PLATFORM_LINKS = [
@@ -196,8 +198,8 @@ async def test_the_form_says_how_the_links_of_platforms_are(researcher, engine, 
     campaign = await create_running_campaign(engine)
     address = f"/admin/campaigns/{campaign.slug}"
     await settings_change(engine, campaign, open_platforms=not stored)
-    reply = await researcher.post(f"{address}/after-launch", data={"open_link": "on", "open_platforms": chosen})
+    reply = await researcher.post(f"{address}/settings/visit", data={"open_link": "on", "open_platforms": chosen})
     assert reply.status_code == 303
     assert await fetch_value(engine, "SELECT open_platforms FROM campaigns") is stored
-    page = (await researcher.get(f"{address}/edit")).text
+    page = (await researcher.get(f"{address}/settings/visit")).text
     assert f'<option value="{chosen}" selected>' in page.partition('name="open_platforms"')[2].partition("</select>")[0]

@@ -1,0 +1,62 @@
+"""Settings as the values of form fields."""
+
+from collections.abc import Mapping
+
+from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.settings import CampaignSettings
+
+
+def new_campaign_form_values() -> dict[str, str]:
+    fields = CampaignSettings.model_fields.items()
+    return {
+        name: format_setting_value(name, info.default)
+        for name, info in fields
+        if not (info.is_required() or name in (DESIGN_SETTINGS_SETTING, CRITERIA_SETTING))
+    }
+
+
+def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
+    campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
+    prefixed_values = prefixed_form_values(settings.design_settings, f"{settings.design}.")
+    for number, criterion in enumerate(settings.criteria):
+        name_prefix = f"{CRITERIA_SETTING}.{number}."
+        criterion_values = {name: value for name, value in criterion.items() if name != DESIGN_SETTINGS_SETTING}
+        prefixed_values |= prefixed_form_values(criterion_values, name_prefix)
+        design_values = criterion.get("design_settings", {})
+        prefixed_values |= prefixed_form_values(
+            {name: switch_as_yes_or_no(value) for name, value in design_values.items()},
+            f"{name_prefix}{settings.design}.",
+        )
+    return {name: format_setting_value(name, value) for name, value in campaign_values.items()} | prefixed_values
+
+
+def prefixed_form_values(values: Mapping[str, object], name_prefix: str) -> dict[str, str]:
+    return {name_prefix + name: format_multiline_form_value(value) for name, value in values.items()}
+
+
+def switch_as_yes_or_no(value: object) -> object:
+    """Return a criterion's switch as yes or no: it may be off where the campaign's is on."""
+    return ("no", "yes")[value] if isinstance(value, bool) else value
+
+
+def format_form_value(value: object) -> str:
+    """Return a value as text; a switch that is off is empty, as in a browser's form."""
+    if isinstance(value, bool):
+        return "on" if value else ""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def format_setting_value(setting_name: str, value: object) -> str:
+    """Return a campaign setting as text; the numbers of its prior are on one line."""
+    return (
+        format_form_value(value)
+        if setting_name == "prior"
+        else format_multiline_form_value(switch_as_yes_or_no(value) if setting_name == "open_platforms" else value)
+    )
+
+
+def format_multiline_form_value(value: object) -> str:
+    """Return a value as text, the elements of a list on a line each."""
+    return "\n".join(map(str, value)) if isinstance(value, list) else format_form_value(value)

@@ -1,0 +1,110 @@
+"""The cards of “What do you need?”, each with the fields of its numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.campaigns.form import FormField, build_form_field
+from app.campaigns.form_sections import NEED_FIELD
+from app.campaigns.form_values import format_setting_value
+from app.campaigns.needs import (
+    CUSTOM_NEED,
+    CUSTOM_NUMBERS,
+    NEEDS,
+    Need,
+    need_field_name,
+    need_of_settings,
+)
+from app.campaigns.settings import CampaignSettings
+from app.goals.settings import GOAL_TITLES, NO_GOAL
+
+GOAL_SETTING = "goal"
+NO_GOAL_NOTE = "With this way of asking, the campaign collects all judgments wanted."
+
+
+@dataclass(frozen=True)
+class NeedCard:
+    """A need to choose.
+
+    Attributes:
+        missing_condition: Why it cannot be chosen; empty if it can.
+        note: What to know about it in this campaign.
+        folded_fields: Fields that most researchers leave as they are.
+
+    """
+
+    name: str
+    title: str
+    summary: str
+    is_chosen: bool
+    fields: Sequence[FormField]
+    folded_fields: Sequence[FormField] = ()
+    missing_condition: str = ""
+    note: str = ""
+
+    @property
+    def has_open_fold(self) -> bool:
+        goal = next((field.value for field in self.folded_fields if field.name.endswith(GOAL_SETTING)), NO_GOAL)
+        return goal != NO_GOAL or any(field.error for field in self.folded_fields)
+
+
+@dataclass(frozen=True)
+class NeedForm:
+    """A form of needs: the settings of its campaign, what was entered, and the errors at its fields."""
+
+    settings: CampaignSettings
+    values: Mapping[str, str]
+    errors: Mapping[str, str]
+    has_plain_items: bool
+
+    @property
+    def chosen_need(self) -> str:
+        return self.values.get(NEED_FIELD) or need_of_settings(self.settings)
+
+    def build_cards(self) -> list[NeedCard]:
+        """Return all cards; the last one is for combinations of goal and rule that no other card stands for."""
+        return [*map(self.build_card, NEEDS), self.build_custom_card()]
+
+    def build_card(self, need: Need) -> NeedCard:
+        goals = need.possible_goals(self.settings)
+        has_no_goal = goals == (NO_GOAL,)
+        numbers = [name for name in need.numbers if not (has_no_goal and name.startswith(GOAL_SETTING))]
+        fields = self.build_fields(need.name, numbers)
+        is_folded = len(need.goals) > 1
+        if is_folded:
+            titles: dict[str, str] = {goal: GOAL_TITLES[goal] for goal in goals}
+            fields = [replace(it, choices=titles) if it.name.endswith(f".{GOAL_SETTING}") else it for it in fields]
+        is_chosen = need.name == self.chosen_need
+        return NeedCard(
+            name=need.name,
+            title=need.title,
+            summary=need.summary,
+            is_chosen=is_chosen,
+            missing_condition=(
+                "" if is_chosen else need.missing_condition(self.settings, has_plain_items=self.has_plain_items)
+            ),
+            note=NO_GOAL_NOTE if has_no_goal and NO_GOAL not in need.goals else "",
+            fields=[] if is_folded else fields,
+            folded_fields=fields if is_folded else [],
+        )
+
+    def build_custom_card(self) -> NeedCard:
+        return NeedCard(
+            name=CUSTOM_NEED,
+            title="Custom",
+            summary="A goal of your own, with the selection rule chosen under Advanced.",
+            is_chosen=self.chosen_need == CUSTOM_NEED,
+            fields=self.build_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
+        )
+
+    def build_fields(self, need_name: str, setting_names: Sequence[str]) -> list[FormField]:
+        """Return the fields of a need's settings, with what was entered or else what is stored."""
+        properties = CampaignSettings.model_json_schema()["properties"]
+        stored_values = self.settings.model_dump(include={*setting_names})
+        fields = []
+        for name in setting_names:
+            field_name = need_field_name(need_name, name)
+            plain_field = build_form_field(name, properties[name], self.values, {})
+            value = self.values.get(field_name, format_setting_value(name, stored_values[name]))
+            error = self.errors.get(field_name)
+            fields.append(replace(plain_field, name=field_name, value=value, error=error, required=False))
+        return fields

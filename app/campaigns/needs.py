@@ -1,0 +1,158 @@
+"""What a researcher needs of a campaign: each need stands for a goal and the selection rule that serves it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.campaigns.form_sections import GOAL_NUMBER_SETTINGS, NEED_FIELD
+from app.campaigns.setting_types import can_law_serve_rule
+from app.campaigns.settings import CampaignSettings
+from app.errors import Invalid, shorten_echo
+from app.goals.settings import NO_GOAL, Goal, goal_refusal_reason
+from app.inference.online.laws import ONLINE_LAWS
+from app.selection.registry import SELECTION_RULES
+
+CUSTOM_NEED = "custom"
+
+
+@dataclass(frozen=True)
+class Need:
+    """A need of researchers.
+
+    Attributes:
+        goals: The goals that serve it; the first one is chosen with it.
+        rules: The selection rules that serve it; the first one is chosen with it.
+        numbers: Its settings, which appear with it.
+        of_labels: True if it is about labels, not about scores.
+
+    """
+
+    name: str
+    title: str
+    summary: str
+    goals: tuple[Goal, ...]
+    rules: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    of_labels: bool = False
+
+    def possible_goals(self, settings: CampaignSettings) -> tuple[Goal, ...]:
+        """Return the goals that these settings allow; without any, the campaign collects all judgments wanted."""
+        return tuple(goal for goal in self.goals if is_goal_possible(settings, goal)) or (NO_GOAL,)
+
+    def is_served_by(self, settings: CampaignSettings) -> bool:
+        """Return whether the goal and the selection rule of these settings stand for this need."""
+        return (
+            settings.rule in self.rules
+            and settings.goal in self.possible_goals(settings)
+            and self.of_labels == counts_labels(settings)
+        )
+
+    def missing_condition(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
+        """Return why a campaign with these settings cannot have this need; empty if it can."""
+        if self.of_labels:
+            return "" if counts_labels(settings) else "Needs a way of asking for categories."
+        if not can_law_serve_rule(SELECTION_RULES[self.rules[0]], ONLINE_LAWS[settings.update_law]):
+            return "Not possible with this way of asking and its update law."
+        if counts_labels(settings):
+            return "Categories have no scores."
+        if SELECTION_RULES[self.rules[0]].for_systems_only and has_plain_items:
+            return "Your items are not outputs of systems."
+        return ""
+
+
+NEEDS = (
+    Need(
+        "scores",
+        "Scores for all items",
+        "Every item gets a score. The least certain items are asked first.",
+        ("none", "intervals", "halves"),
+        ("easl", "scores"),
+        ("goal", "goal_percent", "goal_width", "goal_correlation"),
+    ),
+    Need(
+        "best",
+        "The best items",
+        "Which items are at the top? Clear losers are asked less.",
+        ("best",),
+        ("best",),
+        ("best_items", "goal_percent", "goal_within"),
+    ),
+    Need(
+        "threshold",
+        "Above or below a line",
+        "On which side of a line is each item? Clear cases are asked less.",
+        ("threshold",),
+        ("threshold",),
+        ("threshold", "goal_percent", "goal_within"),
+    ),
+    Need(
+        "ranking",
+        "A ranking of systems",
+        "Which system is better than which, judged by its outputs?",
+        ("order",),
+        ("systems",),
+        ("goal_percent", "goal_within"),
+    ),
+    Need(
+        "labels",
+        "A label for each item",
+        "Which category is right? Items that people disagree about are asked more.",
+        ("none",),
+        ("information", "entropy", "easl", "scores"),
+        of_labels=True,
+    ),
+)
+NEED_BY_NAME = {need.name: need for need in NEEDS}
+CUSTOM_NUMBERS = ("goal", "best_items", "threshold", *GOAL_NUMBER_SETTINGS)
+
+
+def counts_labels(settings: CampaignSettings) -> bool:
+    return ONLINE_LAWS[settings.update_law].family.counts_classes
+
+
+def is_goal_possible(settings: CampaignSettings, goal: Goal) -> bool:
+    """Return whether a campaign with these settings can have this goal."""
+    tried = settings.model_copy(update={"goal": goal, "when_reached": "tell"})
+    return not goal_refusal_reason(tried, settings.design_with_settings, has_criteria=bool(settings.criteria))
+
+
+def need_of_settings(settings: CampaignSettings) -> str:
+    """Return the name of the need that goal and selection rule stand for; `custom` if they are another combination."""
+    return next((need.name for need in NEEDS if need.is_served_by(settings)), CUSTOM_NEED)
+
+
+def need_field_name(need_name: str, setting_name: str) -> str:
+    """Return the name of the field of a need's setting: several needs have the same setting."""
+    return f"{NEED_FIELD}.{need_name}.{setting_name}"
+
+
+def settings_of_chosen_need(settings: CampaignSettings, entered: Mapping[str, str]) -> dict[str, str]:
+    """Return form values of the settings that follow from the need chosen in a form; empty if it names none.
+
+    A selection rule that serves the need stays, so saving the form again changes nothing. Raises `Invalid`
+    (`need_unknown`).
+    """
+    name = entered.get(NEED_FIELD)
+    if name is None:
+        return {}
+    need = NEED_BY_NAME.get(name)
+    if need is None and name != CUSTOM_NEED:
+        raise Invalid(f"There is no need “{shorten_echo(name)}”. Choose one of the cards.", code="need_unknown")
+    values = {
+        setting: entered[field]
+        for setting in (need.numbers if need else CUSTOM_NUMBERS)
+        if (field := need_field_name(name, setting)) in entered
+    }
+    if need is None or need.is_served_by(settings):
+        return values
+    goals = need.possible_goals(settings)
+    rule = settings.rule if settings.rule in need.rules else need.rules[0]
+    return {"goal": goals[0], **values, "rule": rule}
+
+
+def field_of_need_error(setting_name: str, chosen_need: str) -> str:
+    """Return the field that shows an error of a setting, if this need is chosen."""
+    need = NEED_BY_NAME.get(chosen_need)
+    numbers = need.numbers if need else CUSTOM_NUMBERS
+    if setting_name in numbers:
+        return need_field_name(chosen_need, setting_name)
+    return NEED_FIELD if setting_name in ("goal", "rule") else setting_name

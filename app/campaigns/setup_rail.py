@@ -1,0 +1,85 @@
+"""The rail beside the settings: the steps of setting up a campaign, which are done, and what they add up to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, STEPS_IN_ORDER, StepName
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.totals import CampaignTotals
+from app.designs.campaign import Campaign
+from app.record.campaign import CampaignOnPage
+
+FIRST_STEP: StepName = "question"
+OUTSIDE_ORDER: tuple[StepName, ...] = ("advanced",)
+
+
+@dataclass(frozen=True)
+class RailStep:
+    """A step as the rail shows it.
+
+    Attributes:
+        url: Empty while the campaign does not exist.
+
+    """
+
+    name: StepName
+    title: str
+    number: int | None
+    is_done: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class SetupRail:
+    steps: Sequence[RailStep]
+    totals: CampaignTotals | None
+
+
+def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
+    """Return the rail of a campaign, or of one that does not exist yet."""
+    steps = [
+        RailStep(
+            step,
+            STEP_TITLES[step],
+            None if step in OUTSIDE_ORDER else number,
+            campaign is not None and is_step_done(campaign, step),
+            step_url(campaign.slug, step) if campaign else "",
+        )
+        for number, step in enumerate(STEPS_IN_ORDER, start=1)
+        if step != "review" or campaign is None or campaign.status == "draft"
+    ]
+    return SetupRail(steps, CampaignTotals.from_campaign(campaign, campaign.item_count) if campaign else None)
+
+
+def step_url(slug: str, step: StepName) -> str:
+    """Return the address of a step. The last one is the page that launches the campaign."""
+    return f"/admin/campaigns/{slug}/" + ("launch/confirm" if step == "review" else f"settings/{step}")
+
+
+def is_step_done(campaign: CampaignOnPage, step: StepName) -> bool:
+    """Return whether a step was saved or has settings of its own; items are done once there are any."""
+    if step == "items":
+        return campaign.item_count > 0
+    if step == "review":
+        return campaign.status != "draft"
+    return step == FIRST_STEP or step in campaign.step_versions or has_own_settings(campaign, step)
+
+
+def has_own_settings(campaign: Campaign, step: StepName) -> bool:
+    """Return whether a setting of the step is not the default of new campaigns; a template or a file sets some."""
+    columns, fields = campaign.to_columns(), CampaignSettings.model_fields
+    names = [name for name, setting_step in STEP_BY_SETTING.items() if setting_step == step]
+    return any(
+        columns[name] != fields[name].get_default(call_default_factory=True)
+        for name in names
+        if name not in ("update_law", "prior")  # which follow from the way of asking
+    )
+
+
+def neighbouring_step(step: StepName, offset: int) -> StepName | None:
+    """Return the step before (-1) or after (1) another one; None if there is none."""
+    ordered = [name for name in STEPS_IN_ORDER if name not in OUTSIDE_ORDER]
+    if step not in ordered:
+        return None
+    place = ordered.index(step) + offset
+    return ordered[place] if 0 <= place < len(ordered) else None

@@ -1,0 +1,99 @@
+"""“What do you need?”: each card stands for a goal and a selection rule."""
+
+import pytest
+
+from app.campaigns import needs, step_input
+from app.campaigns.need_cards import NeedForm
+from app.campaigns.needs import need_of_settings
+from app.campaigns.settings import CampaignSettings
+from app.errors import Invalid
+from tests.annotation.hits.campaigns import fetch_rows
+from tests.campaigns.drafts import create_draft, import_items
+
+
+def settings(**changes):
+    return CampaignSettings(name="Verbs", question="How often?", **changes)
+
+
+def choose(before, need, **numbers):
+    entered = {"need": need, "repeat_items": "on"} | {f"need.{need}.{name}": value for name, value in numbers.items()}
+    return step_input.parse_step(before, "how-much", entered)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "need"),
+    [
+        ({}, "scores"),
+        ({"goal": "intervals"}, "scores"),
+        ({"goal": "best", "rule": "best"}, "best"),
+        ({"goal": "threshold", "rule": "threshold"}, "threshold"),
+        ({"goal": "order", "rule": "systems"}, "ranking"),
+        ({"design": "pairwise", "rule": "systems"}, "ranking"),
+        ({"design": "categories"}, "labels"),
+        ({"design": "categories", "rule": "information"}, "labels"),
+        ({"goal": "best"}, "custom"),
+        ({"goal": "best", "rule": "threshold"}, "custom"),
+        ({"rule": "best"}, "custom"),
+    ],
+)
+def test_a_goal_and_a_rule_stand_for_a_need(chosen, need):
+    assert need_of_settings(settings(**chosen)) == need
+
+
+def test_a_card_sets_the_goal_the_rule_and_its_numbers():
+    after = choose(settings(), "best", best_items="7", goal_percent="90", goal_within="2")
+    assert (after.goal, after.rule, after.best_items, after.goal_percent, after.goal_within) == (
+        "best",
+        "best",
+        7,
+        90,
+        2,
+    )
+    back = choose(after, "scores", goal="intervals", goal_width="8")
+    assert (back.goal, back.rule, back.goal_width, back.best_items) == ("intervals", "easl", 8, 7)
+
+
+def test_a_card_that_is_chosen_already_changes_neither_goal_nor_rule():
+    before = settings(design="categories", rule="entropy")
+    assert choose(before, "labels") == before
+
+
+def test_a_combination_of_ones_own_stays_and_its_numbers_can_be_changed():
+    before = settings(goal="best", rule="threshold")
+    after = choose(before, "custom", goal="best", best_items="3", threshold="60")
+    assert (after.goal, after.rule, after.best_items, after.threshold) == ("best", "threshold", 3, 60)
+    assert step_input.parse_step(before, "how-much", {"repeat_items": "on"}) == before
+
+
+def test_a_need_without_a_goal_collects_all_judgments():
+    after = choose(settings(design="pairwise"), "ranking")
+    assert (after.goal, after.rule) == ("none", "systems")
+
+
+def test_an_unknown_need_is_refused():
+    with pytest.raises(Invalid) as refused:
+        choose(settings(), "everything")
+    assert refused.value.code == "need_unknown"
+
+
+def test_cards_say_what_they_cannot_do():
+    def missing(has_plain_items=False, **chosen):
+        cards = NeedForm(settings(**chosen), {}, {}, has_plain_items).build_cards()
+        return {card.name for card in cards if card.missing_condition}
+
+    assert missing() == {"labels"}
+    assert missing(has_plain_items=True) == {"labels", "ranking"}
+    assert missing(design="categories") == {"scores", "best", "threshold", "ranking"}
+    assert needs.NEED_BY_NAME.keys() == {"scores", "best", "threshold", "ranking", "labels"}
+
+
+async def test_an_error_of_a_number_is_in_its_card(researcher, engine):
+    campaign = await create_draft(engine)
+    await import_items(engine, campaign, "id,text\n1,a\n2,b\n3,c\n")
+    page = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    refused = await researcher.post(page, data={"need": "best", "need.best.best_items": "0", "judgments_per_item": "5"})
+    assert refused.status_code == 422
+    assert 'href="#need.best.best_items">Best items</a>' in refused.text
+    assert 'id="need.best.best_items-error"' in refused.text
+    assert 'value="best" id="need-best" checked' in refused.text
+    assert await fetch_rows(engine, "SELECT goal_settings ->> 'goal', rule FROM campaigns") == [("none", "easl")]

@@ -1,0 +1,191 @@
+"""Setting a campaign up step by step: each step is saved by itself, and no one saves over what they have not seen."""
+
+import asyncio
+import re
+from html import unescape
+
+import pytest
+
+from app.campaigns import form_sections, settings_edits, setup_rail, step_input
+from app.campaigns.settings import CampaignSettings
+from app.campaigns.settings_edits import SavedStep
+from app.errors import Conflict
+from app.record.campaign import load_campaign_for_page
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value
+from tests.campaigns.drafts import create_draft, import_items
+
+SETTINGS = CampaignSettings(name="Verbs", question="How often?")
+
+
+async def post(researcher, campaign, step, **fields):
+    return await researcher.post(f"/admin/campaigns/{campaign.slug}/settings/{step}", data=fields)
+
+
+def version_of(page):
+    (version,) = re.findall(r'name="version" value="(\d+)"', page.text)
+    return version
+
+
+async def rail_of(engine, campaign):
+    async with engine.connect() as connection:
+        rail = setup_rail.build_setup_rail(await load_campaign_for_page(connection, campaign.slug))
+    return rail, {step.name: step.is_done for step in rail.steps}
+
+
+def test_every_setting_belongs_to_one_step():
+    assert form_sections.STEP_BY_SETTING.keys() == CampaignSettings.model_fields.keys()
+    names = [name for group in form_sections.FORM_FIELD_GROUPS for name in group.settings]
+    assert len(names) == len({*names})
+
+
+async def test_a_draft_needs_a_name_and_a_question_and_goes_on_with_the_next_step(researcher, engine):
+    made = await researcher.post("/admin/campaigns/new", data={"name": "Verbs", "question": "How often?"})
+    assert made.headers["location"] == "/admin/campaigns/verbs/settings/visit?done=created"
+    base = "/admin/campaigns/verbs/settings"
+    for step, following in (("visit", "items"), ("items", "how-much"), ("how-much", "quality")):
+        reply = await researcher.post(f"{base}/{step}", data={"go": "next"})
+        assert reply.headers["location"] == f"{base}/{following}?done=saved"
+    reply = await researcher.post(f"{base}/quality", data={"go": "next"})
+    assert reply.headers["location"] == "/admin/campaigns/verbs/launch/confirm?done=saved"
+    assert await fetch_value(engine, "SELECT question FROM campaigns") == "How often?"
+
+
+async def test_a_template_gives_what_the_question_step_does_not_ask(researcher, engine):
+    values = {"name": "Mood", "question": "How?", "design": "slider"}
+    await researcher.post("/admin/campaigns/new?template=sentiment", data=values)
+    assert await fetch_value(engine, "SELECT instructions <> '' FROM campaigns")
+    assert await fetch_value(engine, "SELECT name FROM campaigns") == "Mood"
+
+
+async def test_a_step_changes_its_own_settings_and_no_others(researcher, engine):
+    campaign = await create_draft(engine, consent="Agree?", gamma=0.25, gold_feedback=True)
+    fields = {"judgments_per_item": "7", "consent": "Never", "gamma": "9", "name": "Nouns"}
+    assert (await post(researcher, campaign, "how-much", **fields)).status_code == 303
+    stored = "SELECT judgments_per_item, gamma, name, gold_feedback, visit_settings ->> 'consent' FROM campaigns"
+    assert await fetch_rows(engine, stored) == [(7, 0.25, "Verbs", True, "Agree?")]
+    assert (await post(researcher, campaign, "quality")).status_code == 303  # with its switches off
+    assert await fetch_rows(engine, "SELECT gold_feedback, repeat_items FROM campaigns") == [(False, False)]
+
+
+async def test_two_people_save_two_steps_and_both_stay(researcher, engine):
+    campaign = await create_draft(engine)
+    replies = await asyncio.gather(
+        post(researcher, campaign, "visit", version="0", consent="Agree?"),
+        post(researcher, campaign, "quality", version="0", checks_percent="10"),
+        post(researcher, campaign, "advanced", version="0", seed="7"),
+    )
+    assert {reply.status_code for reply in replies} == {303}
+    stored = "SELECT visit_settings ->> 'consent', checks_percent, seed FROM campaigns"
+    assert await fetch_rows(engine, stored) == [("Agree?", 10.0, 7)]
+
+
+async def test_a_step_that_someone_else_changed_is_refused_and_what_was_entered_is_kept(researcher, engine):
+    campaign = await create_draft(engine, judgments_per_item=3)
+    opened = version_of(await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much"))
+    await post(researcher, campaign, "how-much", version=opened, judgments_per_item="4", need="best")
+    refused = await post(researcher, campaign, "how-much", version=opened, judgments_per_item="9", need="scores")
+    assert refused.status_code == 409
+    assert 'data-code="step_changed"' in refused.text
+    assert "Someone else changed “How much” after you opened it." in unescape(refused.text)
+    assert '<th scope="row">Judgments wanted per item</th><td>4</td><td>9</td>' in refused.text
+    assert re.search(r'id="judgments_per_item"[^>]* value="9"', refused.text)
+    assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
+    again = await post(
+        researcher, campaign, "how-much", version=version_of(refused), judgments_per_item="9", need="scores"
+    )
+    assert again.status_code == 303
+    assert await fetch_rows(engine, "SELECT judgments_per_item, rule FROM campaigns") == [(9, "easl")]
+
+
+async def test_of_many_who_opened_the_same_version_one_saves(engine):
+    campaign = await create_draft(engine)
+
+    async def save(seed):
+        async with engine.begin() as connection:
+            await settings_edits.edit_settings(
+                connection,
+                campaign.slug,
+                lambda before: before.model_copy(update={"seed": seed}),
+                SavedStep("advanced", 0),
+            )
+
+    results = await asyncio.gather(*(save(seed) for seed in range(5)), return_exceptions=True)
+    refusals = [result for result in results if result is not None]
+    assert {refusal.code for refusal in refusals if isinstance(refusal, Conflict)} == {"step_changed"}
+    assert len(refusals) == 4
+    assert await fetch_value(engine, "SELECT step_versions FROM campaigns") == {"advanced": 1}
+
+
+async def test_an_edit_by_program_counts_as_a_change_of_the_steps_that_have_its_settings(researcher, engine):
+    campaign = await create_draft(engine)
+    async with engine.begin() as connection:
+        await settings_edits.edit_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update={"rule": "best", "seed": 5})
+        )
+    assert await fetch_value(engine, "SELECT step_versions FROM campaigns") == {"how-much": 1, "advanced": 1}
+    assert (await post(researcher, campaign, "advanced", version="0", seed="6")).status_code == 409
+
+
+async def test_the_rail_marks_what_is_saved_and_adds_up_what_is_known(researcher, engine):
+    campaign = await create_draft(engine, judgments_per_item=4, items_per_hit=5)
+    _, done = await rail_of(engine, campaign)
+    assert [name for name, is_done in done.items() if is_done] == ["question", "visit", "how-much"]  # by its settings
+    plain = await create_draft(engine, name="Plain", judgments_per_item=10, welcome=True)
+    _, done = await rail_of(engine, plain)
+    assert [name for name, is_done in done.items() if is_done] == ["question"]
+    await post(researcher, plain, "quality", quality_preset="watch")
+    _, done = await rail_of(engine, plain)
+    assert [name for name, is_done in done.items() if is_done] == ["question", "quality"]
+
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/visit")).text
+    assert 'class="totals"' not in page
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/visit")).text
+    assert "<dt>Tasks</dt><dd>48</dd>" in page
+    assert "<dt>Pay</dt>" not in page
+    sent = {"minutes_per_hit": "1.5", "pay_per_hit": "0.25", "currency": "GBP", "welcome": "on", "open_link": "on"}
+    await post(researcher, campaign, "visit", **sent)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/visit")).text
+    assert "<dt>Hours of work</dt><dd>1.2</dd>" in page
+    assert "<dt>Pay</dt><dd>£12.00</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("old", "design", "expected"),
+    [
+        ({}, "pairwise", ("trueskill", 2, "easl")),
+        ({"update_law": "easl-aware", "items_per_hit": 3}, "rating", ("easl-aware", 3, "easl")),
+        ({"rule": "best", "goal": "none"}, "categories", ("dirichlet", 1, "easl")),
+    ],
+)
+def test_another_way_of_asking_brings_its_usual_law_and_a_rule_that_can_work(old, design, expected):
+    before = SETTINGS.model_validate(SETTINGS.model_dump() | old)
+    entered = {"name": "Verbs", "question": "Which?", "design": design, "items_per_hit": str(before.items_per_hit)}
+    after = step_input.parse_step(before, "question", entered)
+    assert (after.update_law, after.items_per_hit, after.rule) == expected
+
+
+async def test_an_error_in_another_step_is_named_with_a_link_to_its_field(researcher, engine):
+    campaign = await create_draft(engine, goal="best", rule="best")
+    refused = await post(researcher, campaign, "question", name="Verbs", question="Which?", design="pairwise")
+    assert refused.status_code == 422
+    link = f'<a href="/admin/campaigns/{campaign.slug}/settings/how-much#goal">How much, Goal</a>'
+    assert link in refused.text
+
+
+async def test_a_step_that_is_none_is_not_found(researcher, engine):
+    campaign = await create_draft(engine)
+    assert (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/none")).status_code == 404
+    for step in ("none", "review"):
+        assert (await post(researcher, campaign, step)).status_code == 404
+    review = await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/review")
+    assert review.headers["location"] == f"/admin/campaigns/{campaign.slug}/launch/confirm"
+
+
+async def test_after_a_launch_a_step_saves_what_can_change_and_refuses_a_stale_form(researcher, engine):
+    campaign = await create_running_campaign(engine, judgments_per_item=4)
+    assert (await post(researcher, campaign, "how-much", version="0", judgments_per_item="6")).status_code == 303
+    stale = await post(researcher, campaign, "how-much", version="0", judgments_per_item="7", lease_minutes="45")
+    assert stale.status_code == 409
+    assert re.search(r'id="lease_minutes"[^>]* value="45"', stale.text)
+    assert await fetch_rows(engine, "SELECT judgments_per_item, lease_minutes FROM campaigns") == [(6, 30)]
