@@ -65,6 +65,7 @@ class SettingGroup:
         return next(HELP_BY_SETTING[name] for name in self.settings if name in HELP_BY_SETTING)
 
 
+PAY_SECTION = "Pay"
 FORM_FIELD_GROUPS = (
     SettingGroup(
         "question",
@@ -88,7 +89,7 @@ FORM_FIELD_GROUPS = (
     ),
     SettingGroup("visit", "Who can take part", ("open_link",), ("passphrase", "open_platforms", "people_per_address")),
     SettingGroup(
-        "visit", "Pay", ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
+        "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
     ),
     SettingGroup(
         "visit",

@@ -18,7 +18,7 @@ from app.campaigns.settings import CampaignSettings
 from app.goals.settings import GOAL_TITLES, NO_GOAL
 
 GOAL_SETTING = "goal"
-NO_GOAL_NOTE = "With this way of asking, the campaign collects all judgments wanted."
+NO_GOAL_NOTE = "With this design, the campaign collects all judgments wanted."
 
 
 @dataclass(frozen=True)

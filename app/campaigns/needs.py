@@ -49,9 +49,9 @@ class Need:
     def missing_condition(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
         """Return why a campaign with these settings cannot have this need; empty if it can."""
         if self.of_labels:
-            return "" if counts_labels(settings) else "Needs a way of asking for categories."
+            return "" if counts_labels(settings) else "Needs a design that asks for categories."
         if not can_law_serve_rule(SELECTION_RULES[self.rules[0]], ONLINE_LAWS[settings.update_law]):
-            return "Not possible with this way of asking and its update law."
+            return "Not possible with this design and its update law."
         if counts_labels(settings):
             return "Categories have no scores."
         if SELECTION_RULES[self.rules[0]].for_systems_only and has_plain_items:

@@ -9,6 +9,33 @@ if (form && !form.matches(".launched")) followDraft(form);
 const changeList = form?.querySelector(".changes");
 if (changeList) listChanges(form, changeList);
 
+const payRate = form?.querySelector(".pay-rate");
+if (payRate) followPay(form, payRate);
+
+/** Show the pay per hour for what is entered, beside the least that platforms allow. */
+function followPay(settings, rate) {
+  const { pay_per_hit: pay, minutes_per_hit: minutes, currency } = settings.elements;
+  const minimums = Object.entries(JSON.parse(rate.dataset.minimums));
+  const line = (text, isProblem) => {
+    const paragraph = document.createElement("p");
+    paragraph.textContent = text;
+    paragraph.classList.toggle("problem", isProblem);
+    return paragraph;
+  };
+  settings.addEventListener("input", () => {
+    const hourly = (pay.valueAsNumber * 60) / minutes.valueAsNumber;
+    const money = (amount) => amount.toLocaleString("en", { style: "currency", currency: currency.value });
+    rate.hidden = !(hourly > 0 && Number.isFinite(hourly));
+    if (rate.hidden) return;
+    rate.replaceChildren(line(`That is ${money(hourly)} an hour.`, false));
+    for (const [platform, { [currency.value]: minimum }] of minimums) {
+      if (!minimum) continue;
+      const isMet = Math.round(hourly * 100) / 100 >= minimum;
+      rate.append(line(`${isMet ? "✓ At least" : "Below"} ${platform}’s minimum of ${money(minimum)} an hour.`, !isMet));
+    }
+  });
+}
+
 /** Return the fields that a researcher fills in. */
 function editableFields(settings) {
   return [...settings.elements].filter(

@@ -12,6 +12,7 @@ from app.accounts.guards import researcher_router
 from app.campaigns import (
     form,
     form_input,
+    form_sections,
     form_values,
     lifecycle,
     settings_edits,
@@ -22,6 +23,7 @@ from app.campaigns import (
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
 from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
+from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.settings_edits import SavedStep
@@ -203,6 +205,9 @@ def render_step_page(
         "chosen_design": design_name,
         "chosen_law": settings.update_law,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
+        "pay_section": form_sections.PAY_SECTION,
+        "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
+        "hourly_minimums": minimums_by_platform(),
         "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
         "starter_question": load_starter_question(template_name) if template_name else None,
         "preview_query": form.annotator_preview_query(
