@@ -150,7 +150,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"PUT {CAMPAIGN_PAGES_PATH}/try/hit",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("launch", "pause", "resume", "finish", "reopen", "archive", "restore")
+            for act in ("launch", "pause", "resume", "finish", "reopen", "archive", "restore", "revert")
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"

@@ -6,7 +6,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import delete, insert, or_, select, text, update
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
@@ -23,7 +23,6 @@ from app.designs.campaign import Campaign, pack_sections
 from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign, load_campaign_by_slug
-from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
@@ -245,28 +244,6 @@ def require_draft(campaign: Campaign, message: str) -> None:
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}: {message}.", code="not_a_draft", status=campaign.status
         )
-
-
-async def delete_draft(connection: AsyncConnection, slug: str) -> None:
-    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted from here."""
-    campaign = await lock_draft_to_delete(connection, slug)
-    await erase_campaign(connection, campaign.id)
-    await log_change(connection, "campaign.deleted", campaign, before={"name": campaign.name})
-
-
-async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
-    conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
-    for erased_id in list(
-        await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))
-    ):
-        await connection.execute(TAKE_STORE_LOCK, {"campaign": erased_id})
-    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))
-
-
-async def lock_draft_to_delete(connection: AsyncConnection, slug: str) -> Campaign:
-    """Return the locked draft if it may be deleted. Raises what `lock_draft` raises."""
-    return await lock_draft(connection, slug, "only a draft can be deleted")
 
 
 # Locks posteriors in the order in which answers lock them.

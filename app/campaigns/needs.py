@@ -1,4 +1,4 @@
-"""What a researcher needs of a campaign: each need stands for a goal and the selection rule that serves it."""
+"""Needs of researchers: each stands for a goal and the selection rule that serves it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

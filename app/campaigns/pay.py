@@ -1,4 +1,4 @@
-"""What a campaign pays per hour of work, compared with the least that platforms allow."""
+"""Pay per hour of work, compared with the least that platforms allow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

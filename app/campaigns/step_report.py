@@ -1,4 +1,4 @@
-"""What a step's page says about a form that was not saved: the problems, and what differs from the stored settings."""
+"""Report on a step's form that was not saved: its problems, and how it differs from the stored settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a campaign will ask for: items, judgments, tasks, hours and money, as far as the settings say."""
+"""Totals of a campaign: items, judgments, tasks, hours and money, as far as the settings say."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
-from app.campaigns import experiment_arms, hints, lifecycle, settings_edits, summaries
+from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, question_file_path
@@ -385,11 +385,19 @@ def launch(slug: str, *, yes: bool) -> None:
 
 @campaign.command()
 @click.argument("slug")
+def revert(slug: str) -> None:
+    """Make a launched campaign without answers a draft again. Open HITs end."""
+    run_in_transaction(partial(empty_campaigns.revert_to_draft, slug=slug))
+    click.echo(f"{slug} is a draft again.")
+
+
+@campaign.command()
+@click.argument("slug")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(slug: str, *, yes: bool) -> None:
-    """Delete a draft with its items. A launched campaign holds answers and is never deleted."""
+    """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
     if not yes:
-        run_in_transaction(partial(lifecycle.lock_draft_to_delete, slug=slug))
-        click.confirm(f"Delete the draft {slug} with its items?", abort=True)
-    run_in_transaction(partial(lifecycle.delete_draft, slug=slug))
+        run_in_transaction(partial(empty_campaigns.lock_campaign_to_delete, slug=slug))
+        click.confirm(f"Delete {slug} with its items?", abort=True)
+    run_in_transaction(partial(empty_campaigns.delete_empty_campaign, slug=slug))
     click.echo(f"Deleted {slug}.")

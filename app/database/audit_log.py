@@ -19,7 +19,8 @@ ActorWay = Literal["page", "api", "command", "server"]
 ACTION_PHRASES = {
     "campaign.created": "created the campaign",
     "campaign.copied": "created the campaign as a copy",
-    "campaign.deleted": "deleted the draft",
+    "campaign.deleted": "deleted the campaign",
+    "campaign.revert": "made the campaign a draft again",
     "campaign.launch": "launched the campaign",
     "campaign.pause": "paused the campaign",
     "campaign.resume": "resumed the campaign",

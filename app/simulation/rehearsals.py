@@ -20,7 +20,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.tasks import KeyedTasks
-from app.campaigns import lifecycle, summaries
+from app.campaigns import empty_campaigns, lifecycle, summaries
 from app.campaigns.summaries import CampaignWithProgress
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_statement
@@ -177,7 +177,7 @@ async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
-    await lifecycle.erase_campaign(connection, campaign.id)
+    await empty_campaigns.erase_campaign(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign
 

@@ -112,6 +112,8 @@ CHANGES = [
     page(CAMPAIGN + "/judgments-per-item", judgments_per_item="12"),
     page(CAMPAIGN + "/tags", tags="pilot, German"),
     lead("launch"),
+    lead("revert"),
+    lead("launch"),
     Change("POST", CAMPAIGN + "/settings/{step}", {"data": {"prolific_completion_code": "DONE1"}}, {"step": "visit"}),
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
     Change("POST", CAMPAIGN + "/annotators/{annotator}/{action}", REASON, ON_PAGE | {"action": "hold"}),

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from sqlalchemy.exc import DBAPIError
 
 from app.accounts import tokens, users
-from app.campaigns import lifecycle, settings_edits
+from app.campaigns import empty_campaigns, settings_edits
 from app.database.audit_log import (
     ACTION_KIND_TITLES,
     ACTION_PHRASES,
@@ -86,7 +86,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
 async def test_a_deleted_draft_stays_in_the_log(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.delete_draft(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
     assert (await fetch_rows(engine, LINES))[-1][2] == "campaign.deleted"
     assert await fetch_value(engine, "SELECT campaign FROM audit_log ORDER BY id DESC LIMIT 1") == campaign.slug
 

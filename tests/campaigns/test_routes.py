@@ -339,7 +339,7 @@ async def test_a_launched_campaign_is_not_deleted(researcher):
     address = await launched(researcher)
     page = await researcher.post(f"{address}/delete")
     assert page.status_code == 409
-    assert "only a draft can be deleted" in error_message(page)
+    assert "only a draft, or a finished campaign without answers, can be deleted" in error_message(page)
 
 
 async def test_an_unknown_action_is_not_found(researcher):

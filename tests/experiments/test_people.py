@@ -18,7 +18,7 @@ from pyarrow import parquet
 from scipy.stats import chisquare
 
 from app.annotation.platforms.visit_limit import VisitLimiter
-from app.campaigns import experiment_arms, lifecycle
+from app.campaigns import empty_campaigns, experiment_arms, lifecycle
 from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
 from app.experiments.arm_assignment import choose_arm
@@ -381,7 +381,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
 async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, easel, few_verbs, tmp_path):
     made = await create_running_experiment(engine, launch=False)
     async with engine.begin() as connection:
-        await lifecycle.delete_draft(connection, "verbs-easl")
+        await empty_campaigns.delete_empty_campaign(connection, "verbs-easl")
     await execute_sql(
         engine, "UPDATE items SET shown = 'go' WHERE number = 9 AND campaign_id = :ra", ra=made.campaigns["RA"].id
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.campaigns import lifecycle, settings_edits
+from app.campaigns import empty_campaigns, lifecycle, settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, Refusal
 from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
@@ -132,7 +132,7 @@ async def test_a_copy_has_files_of_its_own(engine):
     first, second = [await fetch_rows(engine, pieces, campaign=row.id) for row in (campaign, copy)]
     assert first == second
     async with engine.begin() as connection:
-        await lifecycle.delete_draft(connection, copy.slug)
+        await empty_campaigns.delete_empty_campaign(connection, copy.slug)
     assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == len(first)
     await execute_sql(engine, "DELETE FROM campaigns")
     assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == 0

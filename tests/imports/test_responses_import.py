@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.mturk.results import parse_mturk_time
-from app.campaigns import lifecycle
+from app.campaigns import empty_campaigns
 from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export
 from app.imports import imported_hits, responses_import
@@ -408,7 +408,7 @@ async def test_a_paused_campaign_takes_results_and_stays_paused(engine):
 async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await lifecycle.delete_draft(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
     with pytest.raises(NotFound):
         await import_results(engine, campaign, TWO)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.campaigns import lifecycle, summaries
+from app.campaigns import empty_campaigns, summaries
 from app.errors import Refusal
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
@@ -262,7 +262,7 @@ async def test_it_goes_with_the_draft_that_it_rehearses(engine):
     copy, _ = await start_rehearsal(engine, campaign)
     await answered(engine, copy)
     async with engine.begin() as connection:
-        await lifecycle.delete_draft(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
     assert set((await sizes(engine)).values()) == {0}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
-from app.campaigns import hints, item_list, launch, lifecycle, settings_edits, summaries
+from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
@@ -30,7 +30,7 @@ CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
 class Transition(BaseModel):
     """A step of a campaign's life."""
 
-    action: lifecycle.LifecycleAction
+    action: lifecycle.LifecycleAction | Literal["revert"]
 
 
 class CampaignSchema(BaseModel):
@@ -157,10 +157,12 @@ def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]
         raise RequestValidationError(error.errors()) from error
 
 
-@router.delete("/{slug}", status_code=204, responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`"}))
+@router.delete(
+    "/{slug}", status_code=204, responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`"})
+)
 async def delete_campaign(connection: Transaction, slug: str) -> None:
-    """Delete a draft with its items. A launched campaign holds people's answers and is never deleted."""
-    await lifecycle.delete_draft(connection, slug)
+    """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
+    await empty_campaigns.delete_empty_campaign(connection, slug)
 
 
 @router.post(
@@ -168,9 +170,9 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     responses=document_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            409: "`wrong_status`, `nothing_wanted`, `no_items`, `too_few_items`, `impossible_prior`, `item_unknown`, "
-            "`expected_impossible`, `baseline_unknown`, `column_unknown`, `shown_too_long`, `media_missing`, "
-            "`media_wrong_kind`, `media_link_refused`, `one_system`, `too_few_common_segments`, "
+            409: "`wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `too_few_items`, `impossible_prior`, "
+            "`item_unknown`, `expected_impossible`, `baseline_unknown`, `column_unknown`, `shown_too_long`, "
+            "`media_missing`, `media_wrong_kind`, `media_link_refused`, `one_system`, `too_few_common_segments`, "
             "`iterations_of_systems`, `implied_of_systems`, `content_of_systems`"
         }
     ),
@@ -178,11 +180,15 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
 async def transition_campaign(
     request: Request, connection: Transaction, slug: str, requested: Transition, now: Now
 ) -> CampaignWithNotes:
-    """Launch, pause, resume, finish, reopen, archive or restore a campaign.
+    """Launch, pause, resume, finish, reopen, archive, restore or revert a campaign.
 
-    Archiving takes a campaign that is not running off the list; restoring puts it back.
+    Archiving takes a campaign that is not running off the list; restoring puts it back. Reverting makes a launched
+    campaign without answers a draft again.
     """
-    row = await lifecycle.change_campaign_status(connection, slug, requested.action, now=now)
+    if requested.action == "revert":
+        row = await empty_campaigns.revert_to_draft(connection, slug)
+    else:
+        row = await lifecycle.change_campaign_status(connection, slug, requested.action, now=now)
     campaign = await campaign_response(request, connection, slug)
     note = await launch.describe_own_priors(connection, row.id) if requested.action == "launch" else None
     return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])

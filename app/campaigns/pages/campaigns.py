@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import links_by_platform, platforms_with_pages, public_link
-from app.campaigns import experiment_arms, hints, item_list, lifecycle, settings_edits
+from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
@@ -98,7 +98,7 @@ def is_loopback_url(url: str) -> bool:
 @router.get(CAMPAIGN_PATH + "/{action}/confirm")
 async def confirm_action_page(request: Request, connection: Transaction, slug: str, action: str) -> HTMLResponse:
     """Ask before an action that cannot be undone."""
-    if action not in ("launch", "finish", "delete"):
+    if action not in ("launch", "finish", "delete", "revert"):
         raise NotFound("There is no such page.")
     campaign = await load_campaign_for_page(connection, slug)
     if action != "launch":
@@ -156,10 +156,24 @@ async def copy_campaign_from_page(connection: Transaction, access: CurrentAccess
 @router.post(CAMPAIGN_PATH + "/delete")
 async def delete_campaign_from_page(request: Request, connection: Transaction, slug: str) -> Response:
     try:
-        await lifecycle.delete_draft(connection, slug)
+        await empty_campaigns.delete_empty_campaign(connection, slug)
     except Refusal as refusal:
         return render_action_page(request, await load_campaign_for_page(connection, slug), "delete", refusal=refusal)
     return redirect_to("/admin?done=deleted")
+
+
+@router.post(CAMPAIGN_PATH + "/revert")
+async def revert_campaign_from_page(request: Request, database: Database, slug: str) -> Response:
+    """Make a launched campaign without answers a draft again."""
+    try:
+        async with database.begin() as connection:
+            await empty_campaigns.revert_to_draft(connection, slug)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return render_action_page(
+                request, await load_campaign_for_page(connection, slug), "revert", refusal=refusal
+            )
+    return redirect_to(campaign_page_url(slug, "/settings/question", notice="reverted"))
 
 
 # One route per action: a route with any word at its end would answer 405 for pages that do not exist.

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from app.accounts.guards import researcher_router
 from app.campaigns import (
+    empty_campaigns,
     form,
     form_input,
     form_sections,
@@ -23,8 +24,8 @@ from app.campaigns import (
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
 from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
-from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
@@ -44,7 +45,7 @@ TemplateQuery = Annotated[str | None, Query(alias="template", description="A que
 
 @dataclass(frozen=True)
 class EnteredStep:
-    """What was entered in a form that was not saved, and why."""
+    """The entries of a form that was not saved, and the reason."""
 
     values: Mapping[str, str]
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +118,8 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    return render_step_page(request, campaign, name)
+    has_no_answers = campaign.status != "draft" and not await empty_campaigns.has_any_answer(connection, campaign.id)
+    return render_step_page(request, campaign, name, has_no_answers=has_no_answers)
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
@@ -170,6 +172,7 @@ def render_step_page(
     entered: EnteredStep | None = None,
     *,
     template_name: str | None = None,
+    has_no_answers: bool = False,
 ) -> HTMLResponse:
     """Show one step with its stored values, or with what was entered and could not be saved.
 
@@ -205,6 +208,7 @@ def render_step_page(
         "chosen_design": design_name,
         "chosen_law": settings.update_law,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
+        "has_no_answers": has_no_answers,
         "pay_section": form_sections.PAY_SECTION,
         "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
         "hourly_minimums": minimums_by_platform(),

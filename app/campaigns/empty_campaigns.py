@@ -1,0 +1,107 @@
+"""Campaigns without answers: they can become a draft again, or be deleted. An answer that comes first wins."""
+
+from dataclasses import replace
+
+from sqlalchemy import delete, exists, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.campaigns.lifecycle import lock_campaign
+from app.database.audit_log import log_change
+from app.database.tables import campaigns, hits, planned_hits, posteriors, responses, states
+from app.designs.campaign import Campaign
+from app.errors import Conflict
+from app.record.campaign import load_campaign_by_slug
+from app.record.law_storage import TAKE_STORE_LOCK
+from app.record.revisions import block_writers
+
+HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
+DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
+TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states)
+STATE_BEFORE_LAUNCH: dict[str, object] = {
+    "status": "draft",
+    "goal_reached": None,
+    "releases": 0,
+    "always_shown": [],
+    "iteration": -1,
+    **dict.fromkeys(("launched_at", "finished_at", "archived_at", "tried_at")),
+}
+
+
+async def has_any_answer(connection: AsyncConnection, campaign_id: int) -> bool:
+    return bool(await connection.scalar(select(exists().where(responses.c.campaign_id == campaign_id))))
+
+
+async def revert_to_draft(connection: AsyncConnection, slug: str) -> Campaign:
+    """Make a launched campaign without answers a draft again. Open HITs end; their pages refuse to submit.
+
+    People who have come stay known, with their consent. Raises `Conflict`: `wrong_status` for a draft, `has_answers`.
+    """
+    campaign = await load_campaign_by_slug(connection, slug)
+    # Waits for answers that are being stored, so the statement below sees them; later ones find no HIT.
+    await block_writers(connection, campaign.id)
+    # The new revision makes each process forget its index of the items.
+    changes = STATE_BEFORE_LAUNCH | {"revision": campaigns.c.revision + 1}
+    statement = update(campaigns).where(campaigns.c.id == campaign.id, campaigns.c.status != "draft", ~HAS_ANSWERS)
+    columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
+    if columns is None:
+        present = await load_campaign_by_slug(connection, slug)
+        if present.status == "draft":
+            message = f"“{present.name}” is a draft already."
+            raise Conflict(message, code="wrong_status", status=present.status, action="revert")
+        raise has_answers_error(present, "so it cannot become a draft again")
+    draft = Campaign.from_columns(columns)
+    for table in TABLES_OF_LAUNCH:
+        await connection.execute(delete(table).where(table.c.campaign_id == draft.id))
+    if draft.prior == list(draft.law.family.default_prior):  # stored by the launch
+        await connection.execute(update(campaigns).where(campaigns.c.id == draft.id).values(prior=None))
+        draft = replace(draft, prior=None)
+    await log_change(connection, "campaign.revert", draft, after={"status": draft.status})
+    return draft
+
+
+def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
+    return Conflict(
+        f"“{campaign.name}” has answers, {consequence}. Copy it to change the question.",
+        code="has_answers",
+        status=campaign.status,
+    )
+
+
+async def delete_empty_campaign(connection: AsyncConnection, slug: str) -> None:
+    """Delete a draft, or a finished campaign without answers, with its items.
+
+    Raises what `lock_campaign_to_delete` raises.
+    """
+    campaign = await load_campaign_by_slug(connection, slug)
+    await connection.execute(TAKE_STORE_LOCK, {"campaign": campaign.id})
+    campaign = await lock_campaign_to_delete(connection, slug)
+    await erase_campaign(connection, campaign.id)
+    await log_change(connection, "campaign.deleted", campaign, before={"name": campaign.name})
+
+
+async def lock_campaign_to_delete(connection: AsyncConnection, slug: str) -> Campaign:
+    """Return the campaign, locked, if it can be deleted.
+
+    Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.
+    """
+    campaign = await lock_campaign(connection, slug)
+    if await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
+        return campaign
+    if campaign.status == "finished":
+        raise has_answers_error(campaign, "and these are never deleted")
+    raise Conflict(
+        f"“{campaign.name}” is {campaign.status}: only a draft, or a finished campaign without answers, can be "
+        "deleted.",
+        code="not_a_draft",
+        status=campaign.status,
+    )
+
+
+async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
+    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
+    conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
+    for erased_id in list(
+        await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))
+    ):
+        await connection.execute(TAKE_STORE_LOCK, {"campaign": erased_id})
+    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))

@@ -1,0 +1,116 @@
+"""Launched campaigns without answers go back to draft or are deleted; an answer that comes first wins."""
+
+import asyncio
+
+import pytest
+
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns import empty_campaigns
+from app.errors import Conflict, Refusal
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    submit_scores,
+)
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
+from tests.campaigns.drafts import apply_action, import_items, replay_is_clean
+
+
+async def revert(engine, campaign):
+    async with engine.begin() as connection:
+        return await empty_campaigns.revert_to_draft(connection, campaign.slug)
+
+
+async def delete(engine, campaign):
+    async with engine.begin() as connection:
+        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
+
+
+@pytest.mark.parametrize("action", [None, "pause", "finish"])
+async def test_a_launch_without_answers_goes_back_to_draft_and_can_be_repeated_with_other_items(engine, action):
+    campaign = await create_running_campaign(engine, items=12, judgments_per_item=1)
+    cache = PosteriorCache()
+    await lease_hit(engine, await create_annotator(engine, campaign), cache=cache)
+    if action:
+        await apply_action(engine, campaign, action)
+    draft = await revert(engine, campaign)
+    assert (draft.status, draft.launched_at, draft.prior, draft.iteration) == ("draft", None, None, -1)
+    for table in ("hits", "posteriors", "states", "planned_hits"):
+        assert await fetch_value(engine, f"SELECT count(*) FROM {table}") == 0
+    await import_items(engine, campaign, "id,text\na,walk\nb,wait\nc,weep\nd,wonder\ne,wake\n", replace=True)
+    await apply_action(engine, campaign)
+    ann = await create_annotator(engine, campaign, "bea")
+    hit = await lease_hit(engine, ann, cache=cache)
+    assert set(hit.items) <= set(range(5))
+    await submit_scores(engine, ann, hit)
+    assert await replay_is_clean(engine, campaign.slug)
+    logged = "SELECT action FROM audit_log WHERE action IN ('campaign.revert', 'campaign.launch') ORDER BY id"
+    assert [row[0] for row in await fetch_rows(engine, logged)][-2:] == ["campaign.revert", "campaign.launch"]
+
+
+async def test_a_prior_of_ones_own_stays(engine):
+    campaign = await create_running_campaign(engine, prior=[2.0, 3.0])
+    assert (await revert(engine, campaign)).prior == [2.0, 3.0]
+
+
+async def test_a_campaign_with_answers_stays_as_it_is(engine, researcher):
+    campaign = await create_running_campaign(engine)
+    ann = await create_annotator(engine, campaign)
+    await submit_scores(engine, ann, await lease_hit(engine, ann))
+    page = f"/admin/campaigns/{campaign.slug}"
+    refused = await researcher.post(f"{page}/revert")
+    assert refused.status_code == 409
+    assert "has answers, so it cannot become a draft again" in refused.text
+    assert "revert/confirm" not in (await researcher.get(f"{page}/settings/question")).text
+    await apply_action(engine, campaign, "finish")
+    with pytest.raises(Conflict) as kept:
+        await delete(engine, campaign)
+    assert kept.value.code == "has_answers"
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
+
+
+async def test_a_draft_cannot_go_back_and_a_running_campaign_cannot_be_deleted(engine):
+    campaign = await create_running_campaign(engine)
+    with pytest.raises(Conflict) as running:
+        await delete(engine, campaign)
+    assert running.value.code == "not_a_draft"
+    await revert(engine, campaign)
+    with pytest.raises(Conflict) as twice:
+        await revert(engine, campaign)
+    assert twice.value.code == "wrong_status"
+
+
+async def test_of_an_answer_and_the_way_back_the_first_wins(engine):
+    for _ in range(4):
+        campaign = await create_running_campaign(engine, items=12)
+        ann = await create_annotator(engine, campaign)
+        hit = await lease_hit(engine, ann)
+        both = submit_scores(engine, ann, hit), revert(engine, campaign)
+        answered, reverted = [
+            isinstance(outcome, Refusal) for outcome in await asyncio.gather(*both, return_exceptions=True)
+        ]
+        assert answered != reverted
+        status = await fetch_value(engine, "SELECT status FROM campaigns WHERE id = :campaign", campaign=campaign.id)
+        count = "SELECT count(*) FROM responses WHERE campaign_id = :campaign"
+        answers = await fetch_value(engine, count, campaign=campaign.id)
+        assert (status, answers) == (("running", 1) if reverted else ("draft", 0))
+
+
+async def test_pages_and_programs_do_both(engine, researcher, api_client):  # noqa: F811  (the fixture)
+    campaign = await create_running_campaign(engine)
+    page = f"/admin/campaigns/{campaign.slug}"
+    assert f'href="{page}/revert/confirm"' in (await researcher.get(f"{page}/settings/question")).text
+    assert f'href="{page}/revert/confirm"' in (await researcher.get(page)).text
+    assert f'action="{page}/revert"' in (await researcher.get(f"{page}/revert/confirm")).text
+    reply = await researcher.post(f"{page}/revert")
+    assert reply.headers["location"] == f"{page}/settings/question?done=reverted"
+    for action, status in (("launch", "running"), ("revert", "draft"), ("launch", "running"), ("finish", "finished")):
+        made = await api_client.post(f"{API}/campaigns/{campaign.slug}/transitions", json={"action": action})
+        assert made.json()["status"] == status
+    assert "Delete campaign" in (await researcher.get(f"{page}/delete/confirm")).text
+    assert (await api_client.delete(f"{API}/campaigns/{campaign.slug}")).status_code == 204
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
