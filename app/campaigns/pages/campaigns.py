@@ -14,9 +14,12 @@ from markupsafe import Markup
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import links_by_platform, platforms_with_pages, public_link
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
+from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import describe_own_priors
+from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
+from app.campaigns.setup_rail import build_setup_rail
 from app.designs.number_parsing import parse_nonnegative_int
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
@@ -130,6 +133,15 @@ def render_action_page(
         if action == "launch"
         else None
     )
+    unit = ComparisonUnit.of_campaign(campaign, items)
+    hourly_pay = HourlyPay.from_campaign(campaign)
+    context |= {
+        "rail": build_setup_rail(campaign),
+        "step": "review",
+        "few_comparisons": unit.warning(per_item) if unit else "",
+        "one_comparison": unit.judgments_for(1) if unit else None,
+        "hourly_pay": hourly_pay,
+    }
     context |= {"advice": hints.advice_to_use_better_rule(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, refusal=refusal)
 

@@ -21,6 +21,7 @@ from app.campaigns import (
     step_input,
     step_report,
 )
+from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons, replace_comparisons
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
 from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
@@ -31,7 +32,7 @@ from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
 from app.designs.number_parsing import parse_nonnegative_int
 from app.designs.registry import DESIGNS
-from app.errors import Conflict, NotFound, Refusal
+from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
@@ -143,20 +144,24 @@ async def store_step_or_return_reason(
     saved_step = SavedStep(step, parse_nonnegative_int(values.get("version"), maximum=MAX_STEP_VERSION))
     merged: dict[str, str] = {}
     chosen_need: str | None = None
+    entered = values
 
     def change(before: CampaignSettings) -> CampaignSettings:
         nonlocal chosen_need
         chosen_need = None if is_launched else values.get(NEED_FIELD, need_of_settings(before))
-        merged.update(step_input.merge_step_values(before, step, values, launched=is_launched))
+        merged.update(step_input.merge_step_values(before, step, entered, launched=is_launched))
         return form_input.parse_settings_form(merged)
 
     try:
         async with database.begin() as connection:
-            is_launched = (await lifecycle.lock_campaign(connection, slug)).status != "draft"
+            await lifecycle.lock_campaign(connection, slug)
+            campaign = await load_campaign_for_page(connection, slug)
+            is_launched = campaign.status != "draft"
+            entered = replace_comparisons(values, campaign, ComparisonUnit.of_campaign(campaign, campaign.item_count))
             await settings_edits.edit_settings(connection, slug, change, saved_step)
     except ValidationError as error:
         return EnteredStep(values, step_input.step_errors(error, step, merged, chosen_need))
-    except Conflict as refusal:
+    except (Conflict, Invalid) as refusal:
         if field_errors := form_input.error_of_refused_setting(refusal):
             return EnteredStep(values, field_errors, refusal)
         if refusal.code not in ("step_changed", "not_a_draft"):
@@ -192,6 +197,9 @@ def render_step_page(
     minimums = form.setting_minimums_after_launch(campaign) if campaign and launched else {}
     all_sections = form.build_form_sections(values, errors, minimums)
     design_name = values.get("design", settings.design)
+    unit = ComparisonUnit.of_campaign(campaign, campaign.item_count) if campaign else None
+    if unit and not launched:
+        all_sections = ask_for_comparisons(all_sections, unit, values, errors)
     sections = form.sections_of_step(all_sections, step, design_name)
     context: dict[str, Any] = {
         "campaign": campaign,
@@ -209,6 +217,7 @@ def render_step_page(
         "chosen_law": settings.update_law,
         "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
         "has_no_answers": has_no_answers,
+        "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
         "pay_section": form_sections.PAY_SECTION,
         "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
         "hourly_minimums": minimums_by_platform(),

@@ -1,0 +1,51 @@
+"""One pay: an amount per task, from which annotators' words and the pay per hour follow."""
+
+import pytest
+
+from app.campaigns.lifecycle import unsaved_campaign
+from app.campaigns.pay import HourlyPay
+from app.campaigns.settings import CampaignSettings
+from tests.annotation.hits.campaigns import create_running_campaign
+from tests.campaigns.drafts import create_draft, import_items
+
+
+def hourly(**settings):
+    return HourlyPay.from_campaign(unsaved_campaign(CampaignSettings(name="Verbs", question="How?", **settings)))
+
+
+@pytest.mark.parametrize(
+    ("pay", "currency", "minimum", "is_met"),
+    [(0.25, "GBP", 6.0, True), (0.1, "GBP", 6.0, False), (0.2, "USD", 8.0, True), (0.19, "USD", 8.0, False)],
+)
+def test_the_pay_per_hour_is_compared_with_what_a_platform_asks_for(pay, currency, minimum, is_met):
+    (found,) = hourly(pay_per_hit=pay, currency=currency, minutes_per_hit=1.5).minimums
+    assert (found.platform, found.amount, found.is_met) == ("Prolific", minimum, is_met)
+
+
+def test_without_minutes_or_in_another_currency_nothing_is_compared():
+    assert hourly(pay_per_hit=1) is None
+    assert hourly(minutes_per_hit=1) is None
+    assert hourly(pay_per_hit=1, currency="SEK", minutes_per_hit=1).minimums == []
+
+
+async def test_annotators_read_the_amount_or_the_researchers_own_words(engine, client):
+    campaign = await create_running_campaign(engine, pay_per_hit=0.25, currency="GBP", minutes_per_hit=1.5)
+    page = (await client.get(f"/link/{campaign.link_key}")).text
+    assert '<p class="effort">about 1.5 min a set · <span dir="auto">£0.25 per set</span></p>' in page
+    german = (await client.get(f"/link/{campaign.link_key}?lang=de")).text
+    assert "0,25\xa0£ pro Set" in german
+    other = await create_running_campaign(engine, name="Nouns", pay_per_hit=0.25, pay="1 credit")
+    page = (await client.get(f"/link/{other.link_key}")).text
+    assert '<span dir="auto">1 credit</span>' in page
+    assert "0.25" not in page
+
+
+async def test_the_step_and_the_launch_say_what_an_hour_pays(engine, researcher):
+    campaign = await create_draft(engine, pay_per_hit=0.1, currency="GBP", minutes_per_hit=1.5)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(6)))
+    page = f"/admin/campaigns/{campaign.slug}"
+    step = (await researcher.get(f"{page}/settings/visit")).text
+    assert "<b>£4.00 an hour</b>" in step
+    assert "Below Prolific’s minimum of £6.00 an hour." in step
+    launch = (await researcher.get(f"{page}/launch/confirm")).text
+    assert "The pay is £4.00 an hour, below Prolific’s minimum of £6.00." in launch
