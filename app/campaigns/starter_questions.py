@@ -7,6 +7,8 @@ from typing import NamedTuple
 from app.campaigns import campaign_file
 from app.campaigns.campaign_file import About
 from app.campaigns.settings import CampaignSettings
+from app.designs.design import Design
+from app.designs.registry import DESIGNS
 from app.errors import NotFound, shorten_echo
 from app.settings import project_folder
 
@@ -41,6 +43,23 @@ def load_starter_question(name: str) -> TemplateQuestion:
 def load_starter_questions() -> list[TemplateQuestion]:
     """Return all questions, in their order."""
     return [load_starter_question(name) for name in QUESTION_NAMES]
+
+
+def group_starter_questions() -> dict[str, list[TemplateQuestion]]:
+    """Return all questions by what annotators do: rate, compare, rank or label."""
+    groups: dict[str, list[TemplateQuestion]] = {title: [] for title in ("Rate", "Compare", "Rank", "Label")}
+    for question in load_starter_questions():
+        groups[activity_of_design(DESIGNS[question.settings.design])].append(question)
+    return groups
+
+
+def activity_of_design(design: type[Design]) -> str:
+    """Return what annotators do with a design's items, in a word."""
+    if design.value_kind == "classes":
+        return "Label"
+    if design.value_kind != "order":
+        return "Rate"
+    return "Compare" if design.items_per_hit[-1] == 2 else "Rank"
 
 
 def question_file_path(name: str) -> Path:

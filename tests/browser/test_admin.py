@@ -300,7 +300,7 @@ async def test_a_campaign_is_set_up_by_keyboard_alone(enter: Enter) -> None:
     await expect(page.get_by_role("link", name="New campaign")).to_be_focused()
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/new/question")
-    await page.get_by_role("link", name="Something else").focus()
+    await page.get_by_role("link", name="Start from scratch").focus()
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/new")
     await page.get_by_label("Name", exact=True).focus()

@@ -1,6 +1,7 @@
 """The questions that come with Easel: each makes a campaign whose HIT can be seen."""
 
 import html
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from app.campaigns import lifecycle
 from app.campaigns.starter_questions import (
     QUESTION_FILES_FOLDER,
     QUESTION_NAMES,
+    group_starter_questions,
     load_starter_question,
     load_starter_questions,
 )
@@ -58,8 +60,19 @@ async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, res
     assert sum(f"verb {k}" in page for k in range(12)) >= (settings.items_per_hit or 1)
 
 
-async def test_the_page_offers_all_of_them_and_none(researcher):
+def test_questions_are_grouped_by_what_annotators_do():
+    groups = group_starter_questions()
+    assert [name for name, questions in groups.items() if questions] == ["Rate", "Compare", "Rank", "Label"]
+    assert sorted(one.name for questions in groups.values() for one in questions) == sorted(QUESTION_NAMES)
+    assert {one.settings.design for one in groups["Compare"]} == {"pairwise", "baseline"}
+    assert {one.settings.design for one in groups["Rank"]} == {"ranking", "best_worst"}
+
+
+async def test_the_page_offers_all_of_them_in_their_groups_and_then_none_and_a_file(researcher):
     page = (await researcher.get(CHOOSE)).text
+    headings = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
+    assert headings == ["Rate", "Compare", "Rank", "Label", "Start from scratch", "From a campaign file"]
+    assert page.count('<svg viewBox="0 0 72 44"') == len(QUESTION_NAMES)
     assert f'href="{FORM}"' in page
     for name in QUESTION_NAMES:
         assert f'href="{FORM}?template={name}"' in page

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import researcher_router
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.starter_questions import load_starter_questions
+from app.campaigns.starter_questions import group_starter_questions
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.http.dependencies import AppSettings, Database, Now, Transaction, render_page
@@ -25,7 +25,7 @@ async def choose_question_page(request: Request) -> HTMLResponse:
 
 
 def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"questions": load_starter_questions(), "designs": DESIGNS}
+    context = {"groups": group_starter_questions(), "designs": DESIGNS}
     return render_page(request, "admin/questions.html", context, refusal=refusal)
 
 
