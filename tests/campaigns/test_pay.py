@@ -6,6 +6,7 @@ from app.campaigns.lifecycle import unsaved_campaign
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from tests.annotation.hits.campaigns import create_running_campaign
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_draft, import_items
 
 
@@ -49,3 +50,10 @@ async def test_the_step_and_the_launch_say_what_an_hour_pays(engine, researcher)
     assert "Below Prolific’s minimum of £6.00 an hour." in step
     launch = (await researcher.get(f"{page}/launch/confirm")).text
     assert "The pay is £4.00 an hour, below Prolific’s minimum of £6.00." in launch
+
+
+async def test_programs_read_what_a_campaign_will_take_and_pay(engine, api_client):  # noqa: F811  (the fixture)
+    campaign = await create_draft(engine, pay_per_hit=0.25, minutes_per_hit=1.5, judgments_per_item=5)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(6)))
+    found = (await api_client.get(f"{API}/campaigns/{campaign.slug}")).json()
+    assert found["totals"] == {"tasks": 6, "hours": 0.15, "pay": 1.5, "pay_per_hour": 10.0}

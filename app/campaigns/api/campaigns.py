@@ -13,8 +13,10 @@ from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
+from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
+from app.campaigns.totals import CampaignTotals
 from app.designs.schema import ValueSchema
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug
@@ -33,6 +35,25 @@ class Transition(BaseModel):
     action: lifecycle.LifecycleAction | Literal["revert"]
 
 
+class CampaignTotalsSchema(BaseModel):
+    """Work and pay of a campaign in which every item gets all judgments wanted."""
+
+    tasks: int = Field(description="HITs that annotators answer.")
+    hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
+    pay: float | None = Field(description="Pay of all HITs in the campaign's currency, if the settings say it.")
+    pay_per_hour: float | None = Field(description="Pay per hour of work, if both are known.")
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self:
+        totals, hourly = CampaignTotals.from_campaign(row, row.item_count), HourlyPay.from_campaign(row)
+        return cls(
+            tasks=totals.tasks,
+            hours=totals.hours,
+            pay=totals.money,
+            pay_per_hour=hourly.amount if hourly else None,
+        )
+
+
 class CampaignSchema(BaseModel):
     """A campaign as programs see it."""
 
@@ -47,6 +68,7 @@ class CampaignSchema(BaseModel):
     better_rule: str | None = Field(
         description="The selection rule that suits the goal, if the campaign uses another rule."
     )
+    totals: CampaignTotalsSchema
     values: ValueSchema = Field(
         description="Values that annotators give items; with several criteria, those for the first."
     )
@@ -70,6 +92,7 @@ class CampaignSchema(BaseModel):
         value_schema = ValueSchema.from_design(row.criteria[0].design)
         link_by_platform = links_by_platform(*choose_link_base_and_key(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
+        fields["totals"] = CampaignTotalsSchema.from_row(row)
         fields["better_rule"] = hints.find_better_rule_for_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
