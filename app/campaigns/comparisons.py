@@ -93,7 +93,7 @@ def ask_for_comparisons(
 ) -> list[FormSection]:
     """Return the sections with the comparisons in place of the judgments per item."""
 
-    def asked(field: FormField) -> FormField:
+    def comparisons_field(field: FormField) -> FormField:
         if field.name != JUDGMENTS_SETTING:
             return field
         judgments = int(field.value) if field.value.isdecimal() else 0
@@ -110,4 +110,7 @@ def ask_for_comparisons(
             error=errors.get(COMPARISONS_FIELD) or errors.get(JUDGMENTS_SETTING),
         )
 
-    return [replace(section, basic_fields=[asked(field) for field in section.basic_fields]) for section in sections]
+    return [
+        replace(section, basic_fields=[comparisons_field(field) for field in section.basic_fields])
+        for section in sections
+    ]
