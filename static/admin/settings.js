@@ -196,3 +196,8 @@ function keepPreviewUpToDate(draft, frame) {
   draft.addEventListener("input", () => updatePreview());
   addEventListener("pageshow", () => updatePreview(0));
 }
+
+// An older link named a setting of any step: lead on to the step that has it.
+if (location.search.includes("moved") && location.hash) {
+  location.replace(`../settings?setting=${location.hash.slice(1)}`);
+}

@@ -712,16 +712,16 @@ async def test_changes_of_a_launched_campaign_are_counted_and_listed_before_they
     page = await enter()
     running = await task(judgments_per_item=4)
     await page.goto(f"{running.origin}/admin/campaigns/{running.row.slug}/settings/how-much")
-    await page.get_by_label("Judgments wanted per item").fill("6")
+    await page.get_by_label("Judgments per item").fill("6")
     await page.get_by_label("When the goal is reached").select_option("pause")
     await expect(page.get_by_text("2 changes not saved yet")).to_be_in_viewport()
     await expect(page.locator(".changes li")).to_have_text(
-        ["When the goal is reached: Only tell me → Pause the campaign", "Judgments wanted per item: 4 → 6"]
+        ["When the goal is reached: Only tell me → Pause the campaign", "Judgments per item: 4 → 6"]
     )
     assert await violations(page) == ""
     await page.get_by_role("button", name="Save settings").click()
     await page.wait_for_url("**done=saved")
-    await expect(page.get_by_label("Judgments wanted per item")).to_have_value("6")
+    await expect(page.get_by_label("Judgments per item")).to_have_value("6")
 
 
 async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
@@ -739,3 +739,12 @@ async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
         await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/share")
         async for width in each_width(page, 1280, 390):
             await page.screenshot(path=f"{folder}/share-{width}.png", full_page=True)
+
+
+async def test_an_older_link_to_a_setting_leads_to_the_step_that_has_it(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter()
+    running = await task()
+    address = f"{running.origin}/admin/campaigns/{running.row.slug}"
+    await page.goto(f"{address}/edit#prolific_completion_code")
+    await page.wait_for_url(f"{address}/settings/visit#prolific_completion_code")
+    await expect(page.get_by_label("Prolific completion code")).to_be_in_viewport()

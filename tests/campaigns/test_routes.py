@@ -428,7 +428,7 @@ async def test_every_setting_of_a_launched_campaign_can_be_linked_to(researcher)
         assert place in places
         assert len(places) == len({*places})
     assert (await researcher.get(f"{address}/settings?setting=nothing")).headers["location"].endswith("/question")
-    assert (await researcher.get(f"{address}/edit")).headers["location"] == f"{address}/settings/question"
+    assert (await researcher.get(f"{address}/edit")).headers["location"] == f"{address}/settings/question?moved=1"
 
 
 async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(researcher):

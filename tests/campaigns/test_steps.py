@@ -87,7 +87,7 @@ async def test_a_step_that_someone_else_changed_is_refused_and_what_was_entered_
     assert refused.status_code == 409
     assert 'data-code="step_changed"' in refused.text
     assert "Someone else changed “How much” after you opened it." in unescape(refused.text)
-    assert '<th scope="row">Judgments wanted per item</th><td>4</td><td>9</td>' in refused.text
+    assert '<th scope="row">Judgments per item</th><td>4</td><td>9</td>' in refused.text
     assert re.search(r'id="judgments_per_item"[^>]* value="9"', refused.text)
     assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
     again = await post(

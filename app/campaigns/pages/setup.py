@@ -100,8 +100,8 @@ async def find_setting(
 
 @router.get(CAMPAIGN_PATH + "/edit")
 async def redirect_edit_to_settings(slug: str) -> Response:
-    """Redirect from the address that the settings had before they were in steps."""
-    return redirect_to(setup_rail.step_url(slug, NEW_CAMPAIGN_STEP))
+    """Redirect from the address that the settings had before they were in steps; the script follows its fragment."""
+    return redirect_to(f"{setup_rail.step_url(slug, NEW_CAMPAIGN_STEP)}?moved=1")
 
 
 def parse_step_name(step: str) -> StepName:
