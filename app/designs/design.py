@@ -81,6 +81,7 @@ class Design(InputModel, ABC):
         noun: The annotators' word for the value of an item.
         item_naming: How an item is named, a letter or the side, where unjudged items are chosen below the items.
         fits_in_grid: Whether each item has one control, so that several criteria fit side by side.
+        shows_items_once: Whether its template asks by all criteria below items that it shows once.
         unit: The unit of the means of its values, and of the scores of laws that read more than their order.
 
     """
@@ -101,6 +102,7 @@ class Design(InputModel, ABC):
     noun: ClassVar[str] = "score"
     item_naming: ClassVar[Literal["letter", "side"] | None] = None
     fits_in_grid: ClassVar[bool] = False
+    shows_items_once: ClassVar[bool] = False
     unit: ClassVar[Unit] = IN_POINTS
 
     @field_validator("*", mode="before")

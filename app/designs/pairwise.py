@@ -28,6 +28,7 @@ class Pairwise(OrderDesign):
     items_per_hit: ClassVar[range] = range(2, 3)
     default_items: ClassVar[int] = 2
     item_naming: ClassVar[Literal["letter", "side"] | None] = "side"
+    shows_items_once: ClassVar[bool] = True
     default_law: ClassVar[str] = "trueskill"
 
     submit_on_choice: bool = Field(

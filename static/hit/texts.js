@@ -1,4 +1,4 @@
-// Long texts: folded until asked for, and the choice is kept for the HITs that follow.
+// Long texts, and what stands beside them: folded until asked for, and the choice is kept for the HITs that follow.
 
 import { all, stored } from "./page.js";
 import { words } from "./words.js";
@@ -8,30 +8,29 @@ const UNFOLDED = "easel:texts-unfolded";
 
 const wanted = () => stored("localStorage", (storage) => storage.getItem(UNFOLDED)) !== null;
 
-const rows = (hit) => all(hit.fieldset, ".show-all").map((button) => button.closest(".row") ?? button.closest(".item"));
+const buttons = (hit) => all(hit.fieldset, ".show-all");
+const textOf = (button) => document.getElementById(button.getAttribute("aria-controls"));
 
 export function begin(hit) {
   const unfolded = wanted();
-  for (const element of rows(hit)) {
-    const button = element.querySelector(".show-all");
-    show(element, unfolded);
-    button.addEventListener("click", () => choose(element, button.getAttribute("aria-expanded") === "false"));
+  for (const button of buttons(hit)) {
+    show(button, unfolded);
+    button.addEventListener("click", () => choose(button, button.getAttribute("aria-expanded") === "false"));
   }
 }
 
 export function fit(hit) {
-  for (const element of rows(hit)) show(element, element.querySelector(".show-all").getAttribute("aria-expanded") === "true");
+  for (const button of buttons(hit)) show(button, button.getAttribute("aria-expanded") === "true");
 }
 
-function choose(element, unfolded) {
+function choose(button, unfolded) {
   stored("localStorage", (storage) => (unfolded ? storage.setItem(UNFOLDED, "yes") : storage.removeItem(UNFOLDED)));
-  show(element, unfolded);
-  element.scrollIntoView({ block: "nearest" });
+  show(button, unfolded);
+  (button.closest(".row, .beside-items > div") ?? button.closest(".item")).scrollIntoView({ block: "nearest" });
 }
 
-function show(element, unfolded) {
-  const text = element.querySelector(".text");
-  const button = element.querySelector(".show-all");
+function show(button, unfolded) {
+  const text = textOf(button);
   text.classList.remove("folded");
   const long = !text.querySelector("img, audio, video") && text.scrollHeight > (MOST_LINES + 0.5) * parseFloat(getComputedStyle(text).lineHeight);
   text.classList.toggle("folded", long && !unfolded);

@@ -27,7 +27,7 @@ export function draw(hit) {
   for (const control of hit.fieldset.elements) {
     if (control.name && !isOne(control)) take(control, nothing || marked.has(itemOf(control)));
   }
-  for (const item of all(hit.fieldset, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
+  for (const item of all(hit.form, "[data-item] > .item, [data-side] > .item")) tell(item, marked.get(itemOf(item)));
 }
 
 const itemOf = (element) => {

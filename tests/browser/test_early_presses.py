@@ -190,5 +190,5 @@ async def test_a_double_click_on_change_my_last_answers_changes_nothing(task: An
     await expect(page.get_by_text("These are the answers that you gave last")).to_be_visible()
     await after_the_moment(page)
     await expect(page.get_by_text("These are the answers that you gave last")).to_be_visible()
-    await expect(page.get_by_role("radio", name="right")).to_be_checked()
+    await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
     assert len(await campaign.responses()) == 1

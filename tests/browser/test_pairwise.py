@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, violations, wait_for_hit, wait_for_value
+from tests.browser.acts import SUBMIT, bounding_box, open_hit, press_submit, violations, wait_for_hit
 
 PAIR: dict[str, Any] = {"design": "pairwise", "question": "Which verb is used more often?", "judgments_per_item": 2}
 # The element with the focus, if something lies over it: what is seen at the middle of each of its edges is another.
@@ -18,6 +18,11 @@ HIDDEN = """() => {
   const seen = over.every((one) => one && (element.contains(one) || one.contains(element)));
   return seen ? null : element.outerHTML.slice(0, 200);
 }"""
+# Elements that scroll by themselves, up and down.
+SCROLLS = """elements => elements
+  .filter((one) => ["auto", "scroll"].includes(getComputedStyle(one).overflowY))
+  .filter((one) => one.scrollHeight > one.clientHeight + 1)
+  .map((one) => one.outerHTML.slice(0, 100))"""
 LONG = [
     "\n".join([name] + lines * ["A line of a long argument, which goes on."])
     for name, lines in (("long", 80), ("short", 40))
@@ -43,9 +48,9 @@ async def test_by_keyboard_alone(task: Any, visit: Any) -> None:
     await page.keyboard.press("Enter")
     await expect(page.locator("#announcer")).to_have_text("Choose, then submit.")  # nothing was sent
     await page.keyboard.press("ArrowRight")
-    await expect(page.get_by_role("radio", name="right")).to_be_focused()
+    await expect(page.get_by_role("radio", name="B", exact=True)).to_be_focused()
     await page.keyboard.press("ArrowLeft")  # a change of mind
-    await expect(page.get_by_role("radio", name="left")).to_be_checked()
+    await expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
     assert await violations(page) == ""
     await page.keyboard.press("Enter")
     await expect(page.locator(".progress")).to_have_text("1 set done")
@@ -90,11 +95,11 @@ async def test_by_mouse_on_a_button_and_the_choice_outlives_a_reload(task: Any, 
     assert (await campaign.draft_saved())["preferred"]["value"] == "01"
     await page.evaluate("sessionStorage.clear()")
     await page.reload()
-    await expect(page.get_by_role("radio", name="right")).to_be_checked()
-    await expect(page.locator(".side[data-chosen] .side-name")).to_have_text("right", use_inner_text=True)
+    await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
+    await expect(page.locator(".side[data-chosen] .side-name")).to_have_text("B", use_inner_text=True)
     await page.get_by_role("radio", name="about equal").check()
     await expect(page.locator(".side[data-chosen]")).to_have_count(0)
-    await page.get_by_role("radio", name="left").check()
+    await page.get_by_role("radio", name="A", exact=True).check()
     await press_submit(page)
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
     assert (await campaign.responses())[0].input_kinds == ["mouse", "mouse"]
@@ -125,18 +130,19 @@ async def test_a_press_on_a_text_chooses_nothing_and_moves_nothing(task: Any, vi
     await expect(page.locator(".progress")).to_have_text("1 set done")
 
 
-async def test_texts_are_groups_and_choices_are_called_by_their_sides_alone(task: Any, visit: Any) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_texts_are_groups_and_choices_are_called_by_their_letters_alone(
+    task: Any, visit: Any, width: int
+) -> None:
     campaign = await task(texts=ANSWERS, **PAIR, content="markdown")
-    page = (await visit()).page
+    page = (await visit(viewport={"width": width, "height": 844})).page
     await open_hit(page, campaign.prolific())
-    for side, text in zip(("left", "right"), await sides(page), strict=True):
-        await expect(page.get_by_role("group", name=side, exact=True)).to_contain_text(text.split()[0])
-        await expect(page.get_by_role("radio", name=side, exact=True)).to_have_accessible_description(side)
-    await expect(page.get_by_role("radio", name="about equal", exact=True)).to_have_accessible_description("")
+    for letter, text in zip("AB", await sides(page), strict=True):
+        await expect(page.get_by_role("heading", name=letter, exact=True)).to_be_visible()
+        await expect(page.get_by_role("group", name=letter, exact=True)).to_contain_text(text.split()[0])
+        await expect(page.get_by_role("radio", name=letter, exact=True)).to_have_accessible_description("")
+    await expect(page.get_by_role("radio", name="about equal", exact=True)).to_have_count(1)
     assert await violations(page) == ""
-    await page.set_viewport_size({"width": 390, "height": 844})
-    await expect(page.get_by_role("group", name="upper", exact=True)).to_have_count(1)
-    await expect(page.get_by_role("radio", name="lower", exact=True)).to_have_accessible_description("lower")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 600), (390, 844), (640, 330)])
@@ -148,9 +154,9 @@ async def test_what_has_the_focus_is_seen_whole_and_a_choice_that_is_seen_moves_
     await open_hit(page, campaign.prolific())
     await page.locator(".choice").last.scroll_into_view_if_needed()
     before = await page.evaluate("scrollY")
-    for key, name in (("ArrowRight", "right" if width > 700 else "lower"), ("ArrowDown", "about equal")):
+    for key, name in (("ArrowRight", "B"), ("ArrowDown", "about equal")):
         await page.keyboard.press(key)
-        await expect(page.get_by_role("radio", name=name)).to_be_focused()
+        await expect(page.get_by_role("radio", name=name, exact=True)).to_be_focused()
         assert await page.evaluate("scrollY") == before
     for _ in range(8):
         await page.keyboard.press("Tab")
@@ -158,34 +164,54 @@ async def test_what_has_the_focus_is_seen_whole_and_a_choice_that_is_seen_moves_
         assert hidden is None, hidden
 
 
-async def test_long_texts_scroll_together_and_their_arrow_keys_scroll(task: Any, visit: Any) -> None:
+async def test_the_page_scrolls_long_texts_and_nothing_in_it_does(task: Any, visit: Any) -> None:
     campaign = await task(texts=LONG, **PAIR)
-    page = (await visit(viewport={"width": 1280, "height": 720})).page
-    await page.goto(campaign.prolific())
-    await wait_for_hit(page)
-    texts = page.locator(".side .item")
-    for element in (page.locator(".choices"), page.locator(SUBMIT), *await texts.all()):
-        await expect(element).to_be_in_viewport(ratio=1)
-
-    async def shares() -> list[float]:
-        return [
-            round(await text.evaluate("it => it.scrollTop / (it.scrollHeight - it.clientHeight)"), 2)
-            for text in await texts.all()
-        ]
-
-    for one, other in ((0, 1), (1, 0)):
-        await texts.nth(one).evaluate("it => { it.scrollTop = (it.scrollHeight - it.clientHeight) / 2; }")
-        await wait_for_value(shares, [0.5, 0.5])
-        await texts.nth(other).evaluate("it => { it.scrollTop = 0; }")
-        await wait_for_value(shares, [0.0, 0.0])
-    await texts.first.focus()
-    await page.keyboard.press("End")
-    await wait_for_value(shares, [1.0, 1.0])
-    await page.keyboard.press("ArrowDown")
-    await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    page = (await visit(viewport={"width": 1280, "height": 500})).page
+    await open_hit(page, campaign.prolific())
+    assert await page.locator(".hit *").evaluate_all(SCROLLS) == []
+    for place in (0, 0.5, 1):
+        await page.evaluate(
+            "share => scrollTo(0, share * (document.documentElement.scrollHeight - innerHeight))", place
+        )
+        for element in (page.locator(".choices"), page.locator(SUBMIT)):
+            await expect(element).to_be_in_viewport(ratio=1)
+        if place == 0.5:
+            await expect(page.get_by_role("heading", name="A", exact=True)).to_be_in_viewport(ratio=1)
     assert await violations(page) == ""
-    await page.set_viewport_size({"width": 600, "height": 720})
-    await expect(texts.first).not_to_have_attribute("tabindex", "0")
+
+
+CRITERIA = [
+    {"name": "help", "question": "Which one helps more?"},
+    {"name": "style", "question": "Which one is better written?"},
+]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 500), (390, 844)])
+async def test_the_choices_of_all_criteria_stay_in_sight_and_have_keys(
+    task: Any, visit: Any, width: int, height: int
+) -> None:
+    campaign = await task(texts=ANSWERS, **PAIR, content="markdown", criteria=CRITERIA)
+    page = (await visit(viewport={"width": width, "height": height})).page
+    await open_hit(page, campaign.prolific())
+    await expect(page.locator(".side")).to_have_count(2)  # each text once
+    for place in (0, 1):
+        await page.evaluate("share => scrollTo(0, share * document.documentElement.scrollHeight / 2)", place)
+        for radio in [*await page.get_by_role("radio").all(), page.locator(SUBMIT)]:
+            await expect(radio).to_be_in_viewport(ratio=1)
+    first, second = await page.locator("fieldset.part").all()
+    await page.keyboard.press("2")
+    await page.keyboard.press("ArrowRight")
+    await page.keyboard.press("1")
+    await page.keyboard.press("ArrowLeft")
+    await expect(second.get_by_role("radio", name="B", exact=True)).to_be_checked()
+    await expect(first.get_by_role("radio", name="A", exact=True)).to_be_checked()
+    await expect(first.get_by_role("radio", name="A", exact=True)).to_be_focused()
+    assert await page.evaluate("document.documentElement.scrollWidth") == width
+    assert await violations(page) == ""
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    by_name = dict(zip(("help", "style"), (response.scores[:2], response.scores[2:]), strict=True))
+    assert [by_name[name] for name in response.extra["criteria_order"]] == [[1, 2], [2, 1]]
 
 
 @pytest.mark.parametrize("width", [320, 390])
@@ -206,7 +232,7 @@ async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_b
     assert await page.evaluate("document.documentElement.scrollWidth") == width
     assert await page.get_by_role("radio", name="about equal").count() == int(width == 390)
     assert await violations(page) == ""
-    await page.get_by_role("radio", name="lower").tap()
+    await page.get_by_role("radio", name="B", exact=True).tap()
     await page.locator(SUBMIT).tap()
     await expect(page.locator(".progress")).to_have_text("1 set done")
     assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
@@ -218,7 +244,7 @@ async def test_without_scripts(task: Any, plain: Any) -> None:
     page = await plain(campaign.prolific())
     first = page.texts("text")
     assert await page.press("Submit") == ["preferred"]  # the browser asks for a choice
-    page.check("left")
+    page.check("A")
     assert await page.press("Submit") == []
     assert page.texts("progress") == ["1 set done"]
     assert await places(campaign) == [[(first[0], 1.0), (first[1], 2.0)]]
@@ -233,14 +259,14 @@ async def test_a_choice_submits_at_once_and_the_next_page_leads_back_to_it(task:
     await page.keyboard.press("ArrowRight")
     await expect(page.locator(".progress")).to_have_text("1 set done")
     await page.get_by_role("button", name="Change my last answers").click()
-    await expect(page.get_by_role("radio", name="right")).to_be_checked()
+    await expect(page.get_by_role("radio", name="B", exact=True)).to_be_checked()
     assert await sides(page) == first
     await page.get_by_role("radio", name="about equal").check()  # a change is submitted when they say so
     assert len(await campaign.responses()) == 1
     await page.get_by_role("button", name="Submit the change").click()
     await expect(page.get_by_text("These are the answers")).to_have_count(0)
     second = await sides(page)
-    await page.get_by_role("radio", name="left").check()
+    await page.get_by_role("radio", name="A", exact=True).check()
     await expect(page.locator(".progress")).to_have_text("2 sets done")
     assert await places(campaign) == [
         [(first[0], 2), (first[1], 1)],
