@@ -16,6 +16,7 @@ import * as texts from "./hit/texts.js";
 import * as trays from "./hit/trays.js";
 import * as visit from "./hit/visit.js";
 import { words } from "./hit/words.js";
+import * as zoom from "./hit/zoom.js";
 
 const RETURN_DELAY_MS = 3_000;
 
@@ -43,6 +44,7 @@ function begin(shown) {
   hit.form.elements.viewport.value = `${innerWidth}x${innerHeight}`;
   sending.restore(hit);
   texts.begin(hit);
+  zoom.begin(hit);
   media.begin(hit, () => { if (hit === shown) resize(); });
   parts.begin(hit, design);
   trays.begin(hit);

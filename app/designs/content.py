@@ -29,6 +29,7 @@ MAX_MEDIA_URL_CHARS = 2_000  # of a file
 MAX_CHARS_RENDERED_INLINE = 4_000  # characters, which take a few milliseconds as Markdown; more are drawn in a thread
 MAX_INLINE_TEXT_CHARS, MAX_INLINE_WORD_CHARS = 28, 17  # characters of a text that stands beside its control
 MAX_BEGINNING_CHARS = 4_000  # characters of what is drawn that are looked at for how it begins
+MAX_CAPTION_CHARS = 160  # characters of words that an item may have and still be a picture
 MAX_SPOKEN_CHARS, SHORT_NAME_CHARS = 120, 80  # characters of an item in the names of its controls
 MEDIA_EXTENSIONS = {
     "image": ("png", "jpg", "jpeg", "gif", "webp", "avif"),
@@ -44,6 +45,7 @@ MEDIA_TAGS = {
     "video": Markup('<video src="{}" controls preload="metadata" playsinline aria-label="Video"></video>'),
 }
 HTML_TAG = re.compile(r"<[^>]*>?")  # of what is drawn, where each < begins one; the last may be cut off
+PICTURE_TAG = re.compile(r"<(?:img|video)\b")
 VISIBLE_WITHOUT_TEXT = re.compile(r"<(?:img|audio|video|hr)\b")
 MEDIA_KIND_BY_TAG = {"img": "image", "audio": "audio", "video": "video"}
 
@@ -122,6 +124,15 @@ class RenderedItems:
             or "\n" in text
             or any(len(word) > MAX_INLINE_WORD_CHARS for word in text.split())
             for text in self.texts
+        )
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Return whether each item is an image or a video, with no more words than a caption, so that several fit side
+        by side.
+        """
+        return self.is_rich and all(
+            PICTURE_TAG.search(item) and len(visible_beginning(item)) <= MAX_CAPTION_CHARS for item in self.items
         )
 
     def beginning(self, position: int) -> str:

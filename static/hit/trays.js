@@ -2,7 +2,7 @@
 
 import { all } from "./page.js";
 
-const STICKING = ".dock, .strip, .strip > .ends, .heads, .stays, .side-name";
+const STICKING = ".dock, .finish, .strip, .strip > .ends, .heads, .stays, .side-name";
 
 let observer;
 

@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -129,3 +130,19 @@ def test_a_file_beside_a_text_is_drawn_as_what_it_is():
     assert '<img src="/media/1"' in hit.shared_context[0].html
     assert hit.items == ["a caption", "another"]
     assert hit.loads_media == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "pictures"),
+    [
+        ("image", "a.png", True),
+        ("video", "a.mp4", True),
+        ("audio", "a.mp3", False),
+        ("text", "a.png", False),
+        ("markdown", "![A cat](a.png)\n\nA caption", True),
+        ("markdown", "![A cat](a.png)\n\n" + "Words. " * 40, False),
+    ],
+)
+def test_items_are_pictures_if_an_image_or_a_video_is_all_but_a_caption(kind, shown, pictures):
+    rendered = Content(kind, reference="r").render_items([ItemTexts(shown)] * 2, {"a.png": "/a", "a.mp4": "/b"})
+    assert rendered.shows_pictures is pictures
