@@ -6,6 +6,7 @@ from typing import Literal
 from app.alerts.settings import AlertSettings
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.campaigns.tags import TagSettings
+from app.designs.presentation import PresentationSettings
 from app.designs.registry import DESIGNS
 from app.designs.remarks import RemarkSettings
 from app.goals.settings import GoalSettings
@@ -102,7 +103,10 @@ FORM_FIELD_GROUPS = (
         "items",
         "How items are shown",
         ("content",),
-        ("source_column", "reference_column", "differences", "https_media", "latex"),
+        (
+            *("source_column", "reference_column", "differences", "https_media", "latex"),
+            *PresentationSettings.model_fields,
+        ),
         is_visible_to_annotators=True,
     ),
     SettingGroup(

@@ -49,6 +49,7 @@ from app.designs.criteria_settings import (
 )
 from app.designs.design import Design
 from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, require_empty_or_visible_text
+from app.designs.presentation import PresentationSettings
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
@@ -65,6 +66,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 class CampaignSettings(
     CrowdSettings,
     VisitSettings,
+    PresentationSettings,
     UnjudgedSettings,
     RemarkSettings,
     QualitySettings,

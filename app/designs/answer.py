@@ -24,6 +24,14 @@ class Touch:
 
 
 @dataclass(frozen=True)
+class Playback:
+    """Telemetry of a recording or a video: how often it was played, and how many of its seconds were heard."""
+
+    plays: int | None = None
+    seconds_heard: float | None = None
+
+
+@dataclass(frozen=True)
 class Answer:
     """A value and a touch for each item number, as they were sent; the design validates them.
 
@@ -31,6 +39,7 @@ class Answer:
         unjudged: The reason for each item that cannot be judged, and so has no value.
         remarks: Comments and flags, by subject.
         unjudged_checks: As unjudged, by the number of a check, where those of checks are separate.
+        playbacks: How the items that can be played were played, by item number.
 
     """
 
@@ -41,6 +50,7 @@ class Answer:
     unjudged: Mapping[int, str] = field(default_factory=dict)
     remarks: Mapping[str, Remark] = field(default_factory=dict)
     unjudged_checks: Mapping[int, str] = field(default_factory=dict)
+    playbacks: Mapping[int, Playback] = field(default_factory=dict)
 
     def with_item_numbers(self, items: Sequence[int]) -> "Answer":
         """Return the answer by item number, given one by position in a HIT of `items`."""
@@ -49,6 +59,7 @@ class Answer:
             self,
             values={items[position]: value for position, value in self.values.items()},
             touches={items[position]: touch for position, touch in self.touches.items()},
+            playbacks={items[position]: playback for position, playback in self.playbacks.items()},
             unjudged={items[position]: reason for position, reason in self.unjudged.items()},
             remarks={numbers_by_name.get(about, about): remark for about, remark in self.remarks.items()},
         )
@@ -92,10 +103,13 @@ def telemetry_json(answers: Sequence[Answer], items: Sequence[int]) -> str | Non
     It has lists in the order of `items`, by one criterion after another, and the viewport.
     """
     touches = [answer.touches.get(item, Touch()) for answer in answers for item in items]
+    playbacks = [answer.playbacks.get(item, Playback()) for answer in answers for item in items]
     fields: dict[str, Any] = {
         "first_touch_ms": [touch.first_touch_ms for touch in touches],
         "changes": [touch.changes for touch in touches],
         "input_kinds": [touch.input_kind for touch in touches],
+        "plays": [playback.plays for playback in playbacks],
+        "seconds_heard": [playback.seconds_heard for playback in playbacks],
     }
     fields = {name: told for name, told in fields.items() if any(value is not None for value in told)}
     fields |= {"viewport": answers[0].viewport} if answers[0].viewport else {}

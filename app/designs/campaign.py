@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
+from app.designs.playback import MustPlay
 from app.designs.remarks import RemarkTarget
 from app.errors import NotFound, join_names, shorten_echo, shorten_names
 from app.inference.online.law import Law
@@ -85,6 +86,8 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     # What is asked next
     rule_name: str = field(metadata={"column": "rule"})
     asked_by: str = field(default="", metadata=GENERAL)
+    items_language: str = field(default="", metadata=GENERAL)
+    must_play: MustPlay = field(default="none", metadata=GENERAL)
     asked_criterion: int | None
     selection: Literal["streaming", "iterations"]
     hits_per_iteration: int | None

@@ -45,6 +45,7 @@ MEDIA_TAGS = {
     "video": Markup('<video src="{}" controls preload="metadata" playsinline aria-label="Video"></video>'),
 }
 HTML_TAG = re.compile(r"<[^>]*>?")  # of what is drawn, where each < begins one; the last may be cut off
+PLAYER_TAG = re.compile(r"<(?:audio|video)\b")
 PICTURE_TAG = re.compile(r"<(?:img|video)\b")
 VISIBLE_WITHOUT_TEXT = re.compile(r"<(?:img|audio|video|hr)\b")
 MEDIA_KIND_BY_TAG = {"img": "image", "audio": "audio", "video": "video"}
@@ -134,6 +135,12 @@ class RenderedItems:
         return self.is_rich and all(
             PICTURE_TAG.search(item) and len(visible_beginning(item)) <= MAX_CAPTION_CHARS for item in self.items
         )
+
+    @cached_property
+    def has_players(self) -> bool:
+        """Return whether an item, or what stands beside them, is or contains a recording or a video."""
+        contexts = [context for contexts in (self.shared_context, *self.own_context) for context in contexts]
+        return self.is_rich and any(PLAYER_TAG.search(html) for html in (*self.items, *(one.html for one in contexts)))
 
     def beginning(self, position: int) -> str:
         """Return the beginning of the item at a position, in words on one line."""

@@ -14,6 +14,7 @@ import numpy as np
 from app.designs.answer import Answer, AnswerByCriterion, Form
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.design import Design
+from app.designs.playback import PLAYBACK_PREFIXES
 from app.designs.registry import make_design
 from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 from app.designs.scale import MAX_POINTS
@@ -28,7 +29,7 @@ T = TypeVar("T")  # Python 3.11 has no other way
 # What `responses.extra` calls the names of the criteria in the order in which they were asked.
 CRITERIA_ORDER_KEY = "criteria_order"
 # Prefixes of form fields that belong to all criteria together.
-SHARED_FIELD_PREFIXES = (UNJUDGED_PREFIX, COMMENT_PREFIX, FLAG_PREFIX, "viewport")
+SHARED_FIELD_PREFIXES = (UNJUDGED_PREFIX, COMMENT_PREFIX, FLAG_PREFIX, *PLAYBACK_PREFIXES, "viewport")
 
 
 class AskedCampaign:

@@ -14,6 +14,7 @@ from app.designs.answer import Answer, AnswerValue, Form, parse_touches
 from app.designs.field_flags import InputModel, require_empty_or_visible_text
 from app.designs.item_names import form_fields_named_by_position, item_names
 from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
+from app.designs.playback import parse_playbacks
 from app.designs.remarks import parse_remarks
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
@@ -199,7 +200,13 @@ class Design(InputModel, ABC):
         viewport = form.get("viewport", "")[:40] or None
         remarks = parse_remarks(form, names)
         return Answer(
-            values, parse_touches(form, names), viewport, submission.source, unjudged, remarks
+            values,
+            parse_touches(form, names),
+            viewport,
+            submission.source,
+            unjudged,
+            remarks,
+            playbacks=parse_playbacks(form, names),
         ).with_item_numbers(items)
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)

@@ -34,7 +34,8 @@ CRITERION_POSITION_COLUMN = "criterion_position"  # which of the criteria was as
 LABEL_COLUMN = "label"
 UNJUDGED_REASON_COLUMN = "reason"  # why an item cannot be judged
 REMARK_TEXT_COLUMNS = ("flag", "comment", "hit_flag", "hit_comment")  # what was said of the item, and of the HIT
-TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds")  # lists of the telemetry, a place for each value
+PLAYBACK_COLUMNS = ("plays", "seconds_heard")
+TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds", *PLAYBACK_COLUMNS)  # lists, a place for each value
 
 
 async def export_responses(connection: AsyncConnection, campaign: Campaign) -> TableStream:
@@ -50,7 +51,8 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
     items are marked so come last. A score that is a class, counted from 0, has its label in the next column; without
     an order there are no ranks. For systems there is also the segment, and the system under which a shared output was
     shown. With several criteria, there is a row per item by the first, then by the next, with the place in which it
-    was asked. Remarks are included if the campaign asks for them or has any. The last columns hold the annotator's
+    was asked. Remarks are included if the campaign asks for them or has any, and plays if its items are recordings or
+    videos or must be played. The last columns hold the annotator's
     answers to profile questions.
     """
     has_systems = campaign.segment_count > 0
@@ -83,7 +85,7 @@ def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool
     """Return `RESPONSE_COLUMNS` with those that the campaign adds.
 
     These are the label of a score that is a class, the criterion if there are several, the columns of segments,
-    remarks and reasons.
+    remarks, playback and reasons.
     """
     place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = (
@@ -92,10 +94,16 @@ def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool
     )
     criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.has_criteria else []
     segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
+    playback = PLAYBACK_COLUMNS if has_playback(campaign) else ()
     return (
         *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
-        *(*label, *rest, *segment, *(REMARK_TEXT_COLUMNS if has_remarks else ()), *reason),
+        *(*label, *rest, *segment, *(REMARK_TEXT_COLUMNS if has_remarks else ()), *playback, *reason),
     )
+
+
+def has_playback(campaign: Campaign) -> bool:
+    """Return whether the export says how items were played."""
+    return campaign.must_play != "none" or campaign.content in ("audio", "video")
 
 
 def response_export_rows_of_hit(
@@ -120,7 +128,8 @@ def response_export_rows_of_hit(
     ids = dict(zip(row.shown, row.ids, strict=True))
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):
         leader = None if row.leader is None else number == row.leader
-        score, rank, *touch = cells_by_item.get(number, [None] * 5)
+        score, rank, *told = cells_by_item.get(number, [None] * (2 + len(TELEMETRY_COLUMNS)))
+        touch, played = told[: -len(PLAYBACK_COLUMNS)], told[-len(PLAYBACK_COLUMNS) :]
         label = [None if score is None else design.classes[int(score)]] if design.classes else []
         yield (
             *(row.seq, row.pseudonym, row.name, row.source, row.hit_id, row.iteration),
@@ -133,6 +142,7 @@ def response_export_rows_of_hit(
             *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
             *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
+            *(played if has_playback(criterion.campaign) else ()),
             reasons.get(str(number)),
         )
 

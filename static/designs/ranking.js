@@ -95,7 +95,7 @@ function pressed(hit, row) {
 
 function key(hit, event) {
   const { item } = event.target.closest(".ranking .row")?.dataset ?? {};
-  if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!item || event.target.matches("audio, video") || event.ctrlKey || event.metaKey || event.altKey) return;
   const action = {
     ArrowUp: step, ArrowDown: step, "=": tie, Delete: out, Backspace: out,
     Home: () => toEnd(hit, item, false), End: () => toEnd(hit, item, true),

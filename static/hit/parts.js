@@ -3,6 +3,7 @@
 // of their controls tell them apart.
 
 import { all, inDocument } from "./page.js";
+import * as playback from "./playback.js";
 import * as remarks from "./remarks.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
@@ -20,16 +21,18 @@ const inOrder = ({ parts }) => [
 export function read(fieldset, design) {
   const hit = { fieldset, form: fieldset.closest("form"), sending: false, changed: false, problem: false };
   hit.whole = hit;
+  playback.begin(hit);
   hit.parts = (fieldset.dataset.parts ?? "").split(" ").map((name) => readPart(hit, name, design));
   return Object.assign(hit, {
-    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), ...hit.parts.map((part) => part.entries())),
+    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), playback.entries(hit), ...hit.parts.map((part) => part.entries())),
     restore(kept) {
       unjudged.restore(hit, kept);
       remarks.restore(hit, kept);
+      playback.restore(hit, kept);
       for (const part of hit.parts) part.restore(kept);
     },
-    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...hit.parts.flatMap((part) => part.fields())],
-    ready: () => inOrder(hit).every((part) => part.ready()),
+    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...playback.fields(hit), ...hit.parts.flatMap((part) => part.fields())],
+    ready: () => inOrder(hit).every((part) => part.ready()) && playback.ready(hit),
     draw() { for (const part of hit.parts) part.draw(); },
     busy: () => hit.sending || hit.parts.some(({ gesture }) => gesture),
   });

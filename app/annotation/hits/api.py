@@ -25,12 +25,13 @@ from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
-from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Touch
+from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
 from app.designs.criteria import Criterion, LabelledCampaign
 from app.designs.design import require_plain_text
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
+from app.designs.playback import MAX_SECONDS
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
@@ -252,6 +253,10 @@ class TouchSchema(InputModel):
     first_touch_ms: TouchCount | None = Field(default=None, description="Time after the HIT was shown, in ms.")
     changes: TouchCount | None = None
     input_kind: InputKind | None = None
+    plays: TouchCount | None = Field(default=None, description="How often a recording or a video was played.")
+    seconds_heard: Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)] | None = Field(
+        default=None, description="How many of its seconds were played, each counted once."
+    )
 
 
 # The length limit also makes Pydantic reject text that UTF-8 cannot encode.
@@ -422,15 +427,17 @@ def build_program_answer(
         Invalid: `scores_unknown`, `reason_unknown`.
 
     """
+    telemetry_by_item = program_annotators.key_by_item_number(hit, telemetry)
     touches = {
-        number: Touch(**touch.model_dump())
-        for number, touch in program_annotators.key_by_item_number(hit, telemetry).items()
+        number: Touch(sent.first_touch_ms, sent.changes, sent.input_kind) for number, sent in telemetry_by_item.items()
     }
+    playbacks = {number: Playback(sent.plays, sent.seconds_heard) for number, sent in telemetry_by_item.items()}
     values_by_item = program_annotators.values_by_item_number(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
     unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())
     remarks = build_program_remarks(hit, response)
-    return Answer(values, touches, response.viewport, program_annotators.API_PLATFORM_NAME, unjudged, remarks)
+    source = program_annotators.API_PLATFORM_NAME
+    return Answer(values, touches, response.viewport, source, unjudged, remarks, playbacks=playbacks)
 
 
 def build_program_remarks(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:

@@ -137,6 +137,8 @@ class ServedCampaign(LabelledCampaign, IndexSettings):
     has_checks: bool
     checks_percent: float | None
     gold_feedback: bool
+    must_play: str | None
+    items_language: str | None
     iteration: int
     revision: int
 
@@ -144,7 +146,14 @@ class ServedCampaign(LabelledCampaign, IndexSettings):
 SERVED_CAMPAIGN_COLUMNS = ", ".join(
     (
         row_columns_sql(IndexSettings, "c", rule_name="rule"),
-        row_columns_sql(ServedCampaign, "c", design_name="design", criteria_settings="criteria"),
+        row_columns_sql(
+            ServedCampaign,
+            "c",
+            design_name="design",
+            criteria_settings="criteria",
+            must_play="general_settings ->> 'must_play'",
+            items_language="general_settings ->> 'items_language'",
+        ),
     )
 )
 

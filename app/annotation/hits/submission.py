@@ -36,6 +36,7 @@ from app.database.session import Driver, Record, execute_statement, fetch_first_
 from app.designs.answer import Answer, Form
 from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission_by_criterion
 from app.designs.criteria_settings import CriterionSettings
+from app.designs.playback import refuse_unplayed
 from app.errors import Gone, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
@@ -73,6 +74,7 @@ def close_hit_sql(condition: str) -> str:
            c.id AS campaign_id, c.revision, c.design AS design_name, c.design_settings, c.update_law, c.gamma,
            c.epsilon, c.tie_margin_points, c.criteria AS criteria_settings, c.seed, c.judgments_per_item,
            c.always_shown, c.cannot_be_judged, c.unjudged_reasons, c.unjudged_people, c.has_checks,
+           c.general_settings ->> 'must_play' AS must_play,
            c.decided > 0 AND EXISTS (
                SELECT 1 FROM exclusions(c.id, c.decided) AS x WHERE x.annotator_id = closed.annotator_id
            ) AS left_out,
@@ -151,6 +153,7 @@ class ClosedHit(AnswerableHit, LearningCampaign, Record):
     unjudged_reasons: list[str]
     unjudged_people: int
     has_checks: bool
+    must_play: str | None
     left_out: bool
     numbers: list[int]
     states: list[list[float]]
@@ -323,6 +326,8 @@ async def store_submitted_answer(
 
     """
     placed_checks = await checks.load_placed_checks(connection, hit.campaign_id, key.hit) if hit.has_checks else []
+    if isinstance(submitted, Form):
+        refuse_unplayed(hit.must_play, submitted, len(hit.hit_items) + len(placed_checks))
     submitted_items, shown_values = (
         answer_without_checks_and_shown_values(hit, submitted, placed_checks) if placed_checks else (submitted, [])
     )

@@ -1,0 +1,105 @@
+// Recordings and videos: how often each item was played and how many of its seconds were heard, and whether that is as much
+// as the campaign asks for. One plays at a time.
+//
+// What stands beside all items is counted with each of them. An item in `.playback` has what an earlier page of the same HIT
+// counted.
+
+import { all, announce } from "./page.js";
+import { keep, say } from "./sending.js";
+import { words } from "./words.js";
+
+const PLAYERS = ".content :is(audio, video)";
+const ENOUGH_HEARD = 0.9;      // of the length, as app/designs/playback.py has it
+const AT_START_S = 0.25;       // so near the beginning a play is a new one, and not the end of a pause
+
+export function begin(hit) {
+  hit.playbacks = all(hit.fieldset, ".playback").map((note) => read(hit, note));
+  for (const player of all(hit.fieldset, PLAYERS)) follow(hit, player);
+  draw(hit);
+}
+
+function read(hit, note) {
+  const { name, plays, heard } = note.dataset;
+  const shared = all(hit.fieldset, `.hit > .beside-items ${PLAYERS}`);
+  const players = [...all(note.closest(".item"), PLAYERS), ...shared];
+  return { note, name, players, earlier: { plays: Number(plays || 0), heard: Number(heard || 0) } };
+}
+
+function follow(hit, player) {
+  player.plays = 0;
+  player.addEventListener("play", () => {
+    for (const other of all(hit.fieldset, PLAYERS)) if (other !== player) other.pause();
+    if (!player.plays || player.currentTime < AT_START_S) player.plays += 1;
+    draw(hit);
+  });
+  for (const event of ["timeupdate", "ended", "error", "loadedmetadata"]) player.addEventListener(event, () => draw(hit));
+  player.addEventListener("pause", () => { hit.changed = true; if (hit.form) keep(hit); });
+}
+
+const works = (player) => !player.error;
+const length = (player) => (Number.isFinite(player.duration) ? player.duration : 0);
+
+// Each second counts once, however often it was played.
+function heard({ played }) {
+  let seconds = 0;
+  for (let range = 0; range < played.length; range += 1) seconds += played.end(range) - played.start(range);
+  return seconds;
+}
+
+const sum = (numbers) => numbers.reduce((one, other) => one + other, 0);
+
+function count({ players, earlier }) {
+  const working = players.filter(works);
+  return {
+    plays: working.length ? earlier.plays + Math.min(...working.map(({ plays }) => plays)) : null,
+    heard: Math.min(Math.max(earlier.heard, sum(working.map(heard))), sum(working.map(length)) || Infinity),
+    length: sum(working.map(length)),
+  };
+}
+
+// What does not load cannot be played, and is not asked for.
+function isPlayed(playback) {
+  const { plays, heard: seconds, length: whole } = count(playback);
+  const { mustPlay } = playback.note.dataset;
+  return plays === null || !mustPlay || (plays > 0 && (mustPlay !== "end" || seconds >= ENOUGH_HEARD * whole));
+}
+
+const isExempt = (hit, { name }) => Boolean(hit.form.elements.replaces || hit.form.elements[`unjudged-${name}`]?.value);
+const unplayed = (hit) => hit.playbacks.filter((playback) => !isExempt(hit, playback) && !isPlayed(playback));
+
+function draw(hit) {
+  for (const playback of hit.playbacks) {
+    const done = isPlayed(playback);
+    playback.note.querySelector(".to-play").hidden = done;
+    playback.note.querySelector(".was-played").hidden = !done;
+  }
+}
+
+/** True where all was played; else the first that was not has the focus, and the page says so. */
+export function ready(hit) {
+  const [first] = unplayed(hit);
+  if (!first) return true;
+  const message = first.note.dataset.mustPlay === "end" ? words("Play everything to the end first") : words("Play everything first");
+  first.players.filter(works).find((player) => !player.plays)?.focus() ?? first.players[0].focus();
+  say(hit, message);
+  announce(`${message}.`);
+  return false;
+}
+
+/** [name, value] of what is sent; nothing of what was not counted. */
+export const fields = (hit) => hit.playbacks.map((playback) => [playback.name, count(playback)]).filter(([, { plays }]) => plays !== null)
+  .flatMap(([name, counted]) => [
+    [`plays-${name}`, counted.plays], [`seconds_heard-${name}`, counted.heard.toFixed(2)], [`seconds_long-${name}`, counted.length.toFixed(2)],
+  ]);
+
+/** The same for a draft, and from one. */
+export const entries = (hit) => Object.fromEntries(
+  fields(hit).filter(([name]) => !name.startsWith("seconds_long")).map(([name, value]) => [name, { value }]));
+
+export function restore(hit, kept) {
+  for (const { name, earlier } of hit.playbacks) {
+    earlier.plays = Math.max(earlier.plays, Number(kept[`plays-${name}`]?.value ?? 0));
+    earlier.heard = Math.max(earlier.heard, Number(kept[`seconds_heard-${name}`]?.value ?? 0));
+  }
+  draw(hit);
+}
