@@ -43,7 +43,7 @@ CHOICE_TITLES_BY_SETTING = {
     "selection": SCHEDULE_TITLES,
     "differences": DIFFERENCE_TITLES,
     CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
-    "must_play": {"none": "no", "start": "started", "end": "to the end"},
+    "must_play": {"none": "No", "start": "Started at least", "end": "To the end"},
     "comment_on": REMARK_TARGET_TITLES,
     "flag_on": REMARK_TARGET_TITLES,
     "quality_preset": QUALITY_PRESET_TITLES,

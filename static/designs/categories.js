@@ -2,6 +2,7 @@
 
 import { run } from "../hit.js";
 import { chosenByKeys, pick, rowInHand } from "../hit/choices.js";
+import { isSlash, withModifier } from "../hit/keys.js";
 import { all } from "../hit/page.js";
 import { words } from "../hit/words.js";
 
@@ -20,7 +21,7 @@ function begin(hit) {
 }
 
 function taken(hit, event) {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search]")) return false;
+  if (!isSlash(event) || withModifier(event) || event.target.matches("input[type=search]")) return false;
   const field = fieldOf(rowInHand(hit)[0]);
   if (!field) return false;
   event.preventDefault();

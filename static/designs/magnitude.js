@@ -85,7 +85,7 @@ function explain(hit) {
 }
 
 function press(hit, event) {
-  if (event.key === "?") event.preventDefault();       // it is part of no number
+  if (keys.isQuestionMark(event)) event.preventDefault();       // it is part of no number
   if (keys.press(hit, event) || keys.withModifier(event) || !(event.key in NEIGHBOURS)) return;
   const among = fields(hit);
   const next = among.includes(event.target) && among[among.indexOf(event.target) + NEIGHBOURS[event.key]];

@@ -27,11 +27,17 @@ export function latinKey({ key = "", code = "", shiftKey }) {
   return (written ? key : place ?? key).toLowerCase();
 }
 
+/** Whether a key asks for the list of keys. */
+export const isQuestionMark = ({ key }) => QUESTION_MARKS.includes(key);
+
+/** Whether a key is a slash, also in its place on a keyboard that has no slash, such as an Arabic one. */
+export const isSlash = ({ key, code }) => key === "/" || (code === "Slash" && (BY_INPUT_METHOD.includes(key) || /^[^\x00-\x7F]$/.test(key)));
+
 // True where the key is one of these.
 export function press(hit, event) {
   if (event.key === "Escape") hit.form.querySelector(".keys").open = false;
   else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(hit, event);
-  else if (QUESTION_MARKS.includes(event.key) && !withModifier(event)) toggleList(hit);
+  else if (isQuestionMark(event) && !withModifier(event)) toggleList(hit);
   else return false;
   return true;
 }

@@ -6,7 +6,7 @@
 // `drawn(hit)` after each change, `complete(hit)`, false after saying what is wrong although every control has a value,
 // `remains(count, hit)`, the words for so many controls without one.
 
-import { all, announce } from "./page.js";
+import { all, announce, ring } from "./page.js";
 import { tell } from "./parts.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
@@ -14,6 +14,7 @@ import { words } from "./words.js";
 
 const nothing = () => {};
 
+const notFinished = (count) => words("Not finished yet: %(remains)s", { remains: left(count) });
 const left = (count) => words("%(left)s left", { left: count });
 
 export function native({
@@ -21,7 +22,7 @@ export function native({
 } = {}) {
   const draw = (hit) => { unjudged.draw(hit); drawStatus(hit); drawn(hit); };
   return {
-    read: (root, name) => Object.assign(read(root, name, draw, complete), { remains }),
+    read: (root, name) => Object.assign(read(root, name, draw, complete), { remains, lacks: remains === left ? notFinished : remains }),
     begin: (hit) => { listen(hit); begin(hit); draw(hit); },
     press,
     resize,
@@ -106,9 +107,11 @@ function drawStatus(hit) {
 function ready(hit) {
   const left = missing(hit);
   if (!left.length) return true;
+  const message = hit.lacks(left.length, hit);
   left[0].focus();
-  say(hit, hit.remains(left.length, hit));
-  announce(`${hit.remains(left.length, hit)}.`);
+  ring(left[0].closest("[data-item], .choices"));
+  say(hit, message, "warning");
+  announce(`${message}.`);
   return false;
 }
 

@@ -7,6 +7,15 @@ export const all = (root, selector) => [...root.querySelectorAll(selector)];
 export const inDocument = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+/** Show around what a press asks for first, until the next press. */
+export function ring(element) {
+  if (!element) return;
+  element.classList.add("asked-for");
+  for (const event of ["pointerdown", "keydown"]) {
+    document.addEventListener(event, () => element.classList.remove("asked-for"), { once: true, capture: true });
+  }
+}
+
 // A debounced call: only the last of several within `delay` ms happens.
 export function later(delay) {
   let timer;

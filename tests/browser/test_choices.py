@@ -48,7 +48,7 @@ async def test_points_are_chosen_by_mouse_and_kept_as_a_draft(task, visit):
     await page.reload()
     await expect(row(page, "run").get_by_label("sometimes")).to_be_checked()
     await page.get_by_role("button", name="Submit").click(force=True)  # it is not ready, and says why
-    await expect(page.locator("#announcer")).to_have_text("3 left.")
+    await expect(page.locator("#announcer")).to_have_text("Not finished yet: 3 left.")
     for text, point in (("abide", "never"), ("accrue", "2"), ("accuse", "always"), ("run", "4")):
         await row(page, text).get_by_label(point, exact=True).click()
     assert await violations(page) == ""

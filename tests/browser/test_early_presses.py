@@ -163,7 +163,7 @@ async def test_a_double_click_on_a_step_passes_that_step_alone(task: Any, visit:
     campaign = await task(welcome=True, consent="We keep your answers.")
     page = (await visit(hasty=False)).page
     await page.goto(campaign.prolific())
-    await page.get_by_role("button", name="Start").dblclick(delay=120)
+    await page.get_by_role("button", name="Continue").dblclick(delay=120)
     agree = page.get_by_role("button", name="I agree", exact=True)
     await expect(agree).to_be_visible()
     await after_the_moment(page)

@@ -74,6 +74,44 @@ async def test_letters_of_a_cyrillic_keyboard_choose_items(task: Any, visit: Any
     await expect(page.locator(".row .worst input").nth(0)).to_be_checked()
 
 
+CYRILLIC = dict(zip("abc", "фис", strict=True))
+LABELS = {"design_settings": {"labels": ["one", "two", "three"]}}
+LETTERS: dict[str, dict[str, Any]] = {"slider": {}, "rating": {}, "ranking": {}, "categories": LABELS, "best_worst": {}}
+BY_LETTER = (
+    ".row[data-letter=b]:focus-within, .row[data-letter=b][data-placed], .row :checked:is([value='01'], [value='1'])"
+)
+
+
+@pytest.mark.parametrize("design", LETTERS)
+async def test_a_cyrillic_letter_is_the_latin_one_of_its_place_in_every_design(
+    task: Any, visit: Any, design: str
+) -> None:
+    campaign = await task(["abide", "run", "hum", "eat"], design=design, items_per_hit=4, **LETTERS[design])
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, CYRILLIC["b"], "KeyB")
+    await expect(page.locator(BY_LETTER).first).to_be_attached()
+
+
+async def test_digits_of_azerty_go_from_criterion_to_criterion_of_a_comparison(task: Any, visit: Any) -> None:
+    criteria = [{"name": name, "question": f"Which is {name}?"} for name in ("clearer", "shorter")]
+    campaign = await task(["abide", "run"], design="pairwise", criteria=criteria)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    for digit, place in (("2", 1), ("1", 0)):
+        await press(page, AZERTY[digit], f"Digit{digit}")
+        await expect(page.locator("fieldset.part").nth(place).locator("input").first).to_be_focused()
+
+
+async def test_a_keyboard_without_a_slash_searches_by_the_key_in_its_place(task: Any, visit: Any) -> None:
+    labels = {"labels": [f"label {number}" for number in range(20)]}
+    campaign = await task(["abide"], design="categories", items_per_hit=1, design_settings=labels)
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await press(page, "ظ", "Slash")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+
+
 async def test_the_question_mark_of_any_keyboard_shows_the_keys(task: Any, visit: Any) -> None:
     page = (await visit()).page
     await open_hit(page, (await task()).prolific())

@@ -108,6 +108,22 @@ async def test_every_design_sends_its_answer(task: Any, visit: Any, design: str)
     assert len(await campaign.responses()) == 1
 
 
+CRITERIA = [{"name": name, "question": f"Which is {name}?"} for name in ("clearer", "shorter")]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_a_comparison_by_several_criteria_is_sent_and_its_tray_stays(task: Any, visit: Any, width: int) -> None:
+    campaign = await task(["abide. " * 200, "run. " * 200], design="pairwise", criteria=CRITERIA)
+    page = await older(visit, width)
+    await open_hit(page, campaign.prolific())
+    await press_keys(page, "2", "ArrowLeft", "1", "ArrowRight")
+    for choice in await page.locator(".choice label").all():
+        await expect(choice).to_be_in_viewport(ratio=1)
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await press_submit(page)
+    assert len(await campaign.responses()) == 1
+
+
 async def rate(page: Page) -> None:
     await score_all(page, [10, 20, 30])
 

@@ -40,7 +40,7 @@ async def test_its_answers_are_sent_and_its_drafts_are_kept(smileys, visit):
     await expect(page.get_by_role("group", name="verb 0").get_by_label("happy")).to_be_checked()
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    await expect(page.locator("#announcer")).to_have_text("2 left.")  # nothing was sent
+    await expect(page.locator("#announcer")).to_have_text("Not finished yet: 2 left.")  # nothing was sent
     for item, face in (("verb 1", "sad"), ("verb 2", "so so")):
         await page.get_by_role("group", name=item).get_by_label(face).check()
     await page.keyboard.press("Enter")

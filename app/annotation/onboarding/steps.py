@@ -1,5 +1,7 @@
 """Onboarding steps in their order. To add one, add a module with a `STEP`, its page, and one line here."""
 
+from typing import NamedTuple
+
 from app.annotation.onboarding import consent, qualification, questions, training, welcome
 from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import VisitHistory, VisitStep
@@ -13,6 +15,21 @@ VISIT_STEPS: tuple[VisitStep, ...] = (
     training.STEP,
     qualification.STEP,
 )
+
+
+class StepPlace(NamedTuple):
+    """Place of a page among those before the work: the page with the button that starts a visit, and each step."""
+
+    number: int
+    total: int
+
+
+def place_of_step(settings: VisitAndAnswerSettings, platform: Platform, step: VisitStep | None) -> StepPlace:
+    """Return the place of a required step among all pages before the work; of the page that starts it without one."""
+    required = [one for one in VISIT_STEPS if one.is_required(settings, platform)]
+    start_pages = int(platform.has_start_button)
+    number = 1 if step is None else start_pages + 1 + (required.index(step) if step in required else 0)
+    return StepPlace(number, start_pages + len(required))
 
 
 def next_open_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:

@@ -1,6 +1,6 @@
 // A HIT of sliders: its rows, their scores, and all that is seen and heard of them.
 
-import { all, announce, calm, inDocument } from "../../hit/page.js";
+import { all, announce, calm, inDocument, ring } from "../../hit/page.js";
 import { tell } from "../../hit/parts.js";
 import { keep, say } from "../../hit/sending.js";
 import { COUNTS, ORDINALS, PLACES } from "../../hit/numbers.js";
@@ -120,6 +120,7 @@ export function draw(hit) {
   for (const row of hit.rows) if (row.input.disabled) row.score = null;
   for (const row of hit.rows) drawRow(hit, row);
   hit.strip.draw(hit);
+  drawHint(hit);
   drawStatus(hit);
   announceOrder(hit);
   const sort = hit.fieldset.querySelector(".sort");
@@ -153,10 +154,20 @@ function spoken(hit, row) {
     : words("%(score)s of 100, %(place)s of %(count)s", values);
 }
 
+// What to do is said once, in the row that is next.
+function drawHint(hit) {
+  for (const row of hit.rows) row.element.toggleAttribute("data-next", row === missing(hit)[0]);
+  const [first] = all(hit.form ?? hit.fieldset, ".row[data-next]");
+  for (const element of all(hit.form ?? hit.fieldset, ".row:is([data-next], [data-hint])")) element.toggleAttribute("data-hint", element === first);
+}
+
 function offerTies(hit, row) {
+  const several = scored(hit).length > 1;
   const options = scored(hit).filter((other) => other !== row).map((other) => new Option(words("same as %(letter)s", other), other.item));
   if (row.score !== null) options.push(new Option(words("no score"), CLEARED));
-  row.same.disabled = options.length === 0;
+  // One score alone is nothing to be equal to; but it can be taken back.
+  row.same.disabled = !several && row.score === null;
+  row.same.options[0].textContent = several ? words("same as") : "×";
   row.same.replaceChildren(row.same.options[0], ...options);
   row.same.selectedIndex = 0;
 }
@@ -190,8 +201,10 @@ const allEqual = (hit) => scored(hit).length > 1 && scored(hit).every(({ score }
 
 function askFor(hit, left) {
   goTo(left[0]);
-  say(hit, words("%(left)s left", { left: left.length }));
-  announce(words("Not scored yet: %(letters)s.", { letters: left.map(({ letter }) => letter).join(", ") }));
+  ring(left[0].element);
+  const message = words("Not scored yet: %(letters)s.", { letters: left.map(({ letter }) => letter).join(", ") });
+  say(hit, message, "warning");
+  announce(message);
 }
 
 function askWhetherEqual(hit) {

@@ -152,8 +152,8 @@ async def test_an_order_is_expected_and_told_by_what_stands_where(client, engine
     page, address = await open_campaign_link(client, campaign)
     fields = answers(page) | {"preferred": "0"}
     page = await send_form(client, address, page, **fields)
-    assert "Expected, the best first: right, left" in page
-    assert "Yours: left, right" in page
+    assert "Expected, the best first: B, A" in page
+    assert "Yours: A, B" in page
 
 
 async def test_a_label_is_expected(client, engine):

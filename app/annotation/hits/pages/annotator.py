@@ -22,6 +22,8 @@ from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
 from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
+from app.annotation.onboarding.settings import VisitAndAnswerSettings
+from app.annotation.onboarding.steps import place_of_step
 from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
@@ -229,7 +231,9 @@ async def show_welcome_or_refusal(
             request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
         )
     campaign = await load_campaign_by_link(connection, link_key)
-    return await render_welcome(request, platform, campaign, connection, passphrase=passphrase_text)
+    return await render_welcome(
+        request, platform, campaign, connection, settings=campaign_settings.settings, passphrase=passphrase_text
+    )
 
 
 def render_refusal(
@@ -245,9 +249,15 @@ def render_refusal(
 
 
 async def render_welcome(
-    request: Request, platform: Platform, campaign: ServedCampaign, connection: Driver, **more: str | None
+    request: Request,
+    platform: Platform,
+    campaign: ServedCampaign,
+    connection: Driver,
+    *,
+    settings: VisitAndAnswerSettings | None = None,
+    passphrase: str | None = None,
 ) -> HTMLResponse:
-    """Return the welcome page for a new visitor; on a platform, this is the preview."""
+    """Return the welcome page for a new visitor; on a platform, this is the preview, without settings."""
     items = await load_sample_items(connection, campaign)
     allow_external_media(request, campaign)
     set_request_language(request, campaign)
@@ -261,8 +271,11 @@ async def render_welcome(
         "token_hours": request.app.state.settings.worker_token_hours,
         "instructions": instructions,
         "start_token": start_form.new_token(),
+        "has_consent": bool(settings and settings.consent),
+        "place": place_of_step(settings, platform, None) if settings else None,
+        "passphrase": passphrase,
     }
-    return render_page(request, "welcome.html", context | more)
+    return render_page(request, "welcome.html", context)
 
 
 async def start_visit(

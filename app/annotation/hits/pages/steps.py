@@ -11,7 +11,7 @@ from app.annotation.hits import completion, submission
 from app.annotation.hits.assignment import AssignmentState, ServedCampaign
 from app.annotation.hits.landing import load_sample_items
 from app.annotation.onboarding import visit_progress
-from app.annotation.onboarding.steps import VISIT_STEPS
+from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
@@ -74,6 +74,8 @@ async def render_onboarding_step(
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
         "consent": consent,
+        "has_consent": bool(visit.settings.consent),
+        "place": place_of_step(visit.settings, platform, step),
     }
     context |= step.page_context(visit.settings, visit.history)
     context["shown"] = replace(
