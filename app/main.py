@@ -62,7 +62,7 @@ from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
-from app.imports.pages import campaign_files, imports
+from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
 from app.planning import pages as planning
@@ -198,6 +198,7 @@ ROUTERS = (
         campaigns.router,
         campaign_files.router,
         imports.router,
+        item_list.router,
         preview.router,
         preview.preview_router,
         planning.router,

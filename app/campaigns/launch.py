@@ -18,6 +18,7 @@ from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
 from app.record import posterior_storage, replay
 from app.record.law_storage import Revision
+from app.record.retired import settle_retired_items
 
 STORE_DEFAULT_PRIOR = text(
     "UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL"
@@ -57,6 +58,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
             initial_beliefs_of_possible_priors, criterion.law, priors, criterion.law_parameters
         )
         await posterior_storage.store_revision(connection, Revision.of_present(criterion), criterion.law, beliefs)
+    await settle_retired_items(connection, campaign.id)
     # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))
 

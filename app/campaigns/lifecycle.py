@@ -24,6 +24,7 @@ from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign, load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.record.retired import IS_RETIRED_SQL
 
 RESERVED_SLUGS = {"new"}  # /admin/campaigns/new is the form
 
@@ -250,7 +251,7 @@ def require_draft(campaign: Campaign, message: str) -> None:
 UNSETTLE_ITEMS = text(f"""
     WITH settled AS (
         SELECT p.subject FROM posteriors p WHERE {PRESENT_POSTERIORS_CONDITION} AND p.settled
-        ORDER BY p.subject FOR NO KEY UPDATE OF p
+        AND NOT {IS_RETIRED_SQL} ORDER BY p.subject FOR NO KEY UPDATE OF p
     ), unsettled AS (
         UPDATE posteriors p SET settled = false FROM settled
         WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = settled.subject RETURNING 1

@@ -29,6 +29,7 @@ from app.quality.annotators import JOIN_LEASED_HITS, LOAD_USUAL_SECONDS
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
+from app.record.retired import list_retired_items
 from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
@@ -72,7 +73,7 @@ class CampaignSnapshot:
         score: Scores.
         variance: Variances.
         judgments: Numbers of judgments.
-        is_gone: Items that left the pool because too many annotators could not judge them.
+        is_gone: Items that left the pool: too many annotators could not judge them, or a researcher retired them.
         is_settled: Items that are released, so no HIT asks about them.
         precision: Precision by the disagreement of annotators.
         history: Posteriors now and earlier.
@@ -171,6 +172,7 @@ async def load_campaign_snapshot(
     judgments, status = index.judgments.copy(), index.status.copy()
     score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
+    is_retired = np.isin(np.arange(len(status)), await list_retired_items(connection, campaign_id))
     precision = await replays.precisions.load_newest(connection, criterion)
     history = (await replays.histories.load_newest(connection, criterion)).state
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
@@ -191,8 +193,8 @@ async def load_campaign_snapshot(
         score=score,
         variance=variance,
         judgments=judgments,
-        is_gone=status & ItemStatus.GONE > 0,
-        is_settled=status & ItemStatus.SETTLED > 0,
+        is_gone=(status & ItemStatus.GONE > 0) | is_retired,
+        is_settled=(status & ItemStatus.SETTLED > 0) & ~is_retired,
         precision=precision.state,
         history=history,
         implied=implied_state,

@@ -1,6 +1,7 @@
 """The export of responses: one row per item of an answered HIT, in the order in which responses were applied."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ CRITERION_COLUMN = "criterion"
 CRITERION_POSITION_COLUMN = "criterion_position"  # which of the criteria was asked first, 1, and so on
 LABEL_COLUMN = "label"
 UNJUDGED_REASON_COLUMN = "reason"  # why an item cannot be judged
+VERSION_COLUMN = "item_version"  # which version of a corrected text the HIT showed, from 1
 REMARK_TEXT_COLUMNS = ("flag", "comment", "hit_flag", "hit_comment")  # what was said of the item, and of the HIT
 PLAYBACK_COLUMNS = ("plays", "seconds_heard")
 TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds", *PLAYBACK_COLUMNS)  # lists, a place for each value
@@ -51,9 +53,9 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
     items are marked so come last. A score that is a class, counted from 0, has its label in the next column; without
     an order there are no ranks. For systems there is also the segment, and the system under which a shared output was
     shown. With several criteria, there is a row per item by the first, then by the next, with the place in which it
-    was asked. Remarks are included if the campaign asks for them or has any, and plays if its items are recordings or
-    videos or must be played. The last columns hold the annotator's
-    answers to profile questions.
+    was asked. If a text was corrected, `item_version` is 1 for its first text. Remarks are included if the campaign
+    asks for them or has any, and plays if its items are recordings or videos or must be played. The last columns hold
+    the annotator's answers to profile questions.
     """
     has_systems = campaign.segment_count > 0
 
@@ -65,12 +67,19 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
                     (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
                     for row in rows
                     for criterion in campaign.criteria
-                    for cells in response_export_rows_of_hit(row, criterion, has_remarks=has_remarks)
+                    for cells in response_export_rows_of_hit(
+                        row, criterion, has_remarks=has_remarks, last_hits=last_hits
+                    )
                 ]
 
     has_remarks = await said_beside.should_show_remarks(connection, campaign)
+    last_hits = await load_last_hits_of_versions(connection, campaign.id)
     columns = response_columns(
-        campaign, has_systems=has_systems, has_remarks=has_remarks, has_reasons=campaign.cannot_be_judged
+        campaign,
+        has_systems=has_systems,
+        has_remarks=has_remarks,
+        has_reasons=campaign.cannot_be_judged,
+        has_versions=bool(last_hits),
     )
     width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
     entry_answers = await load_entry_answers(connection, campaign.id) if question_names else {}
@@ -81,11 +90,21 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
     return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
 
 
-def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool, has_reasons: bool) -> tuple[str, ...]:
+async def load_last_hits_of_versions(connection: AsyncConnection, campaign_id: int) -> dict[int, list[int]]:
+    """Return the last HITs that showed each former text of the items that were corrected, in order, by item number."""
+    last_hits: dict[int, list[int]] = {}
+    for row in await connection.execute(LIST_LAST_HITS_OF_VERSIONS, {"campaign": campaign_id}):
+        last_hits.setdefault(row.item, []).append(row.last_hit)
+    return last_hits
+
+
+def response_columns(
+    campaign: Campaign, *, has_systems: bool, has_remarks: bool, has_reasons: bool, has_versions: bool = False
+) -> tuple[str, ...]:
     """Return `RESPONSE_COLUMNS` with those that the campaign adds.
 
-    These are the label of a score that is a class, the criterion if there are several, the columns of segments,
-    remarks, playback and reasons.
+    These are the label of a score that is a class, the criterion if there are several, the version of corrected texts,
+    and the columns of segments, remarks, playback and reasons.
     """
     place, after = (RESPONSE_EXPORT_COLUMNS.index(name) + 1 for name in ("item", "score"))
     label, reason = (
@@ -93,11 +112,13 @@ def response_columns(campaign: Campaign, *, has_systems: bool, has_remarks: bool
         [UNJUDGED_REASON_COLUMN] if has_reasons else [],
     )
     criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.has_criteria else []
+    version = [VERSION_COLUMN] if has_versions else []
     segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
     playback = PLAYBACK_COLUMNS if has_playback(campaign) else ()
     return (
         *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
-        *(*label, *rest, *segment, *(REMARK_TEXT_COLUMNS if has_remarks else ()), *playback, *reason),
+        *(*label, *rest, *version, *segment),
+        *(*(REMARK_TEXT_COLUMNS if has_remarks else ()), *playback, *reason),
     )
 
 
@@ -107,7 +128,7 @@ def has_playback(campaign: Campaign) -> bool:
 
 
 def response_export_rows_of_hit(
-    row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool
+    row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool, last_hits: Mapping[int, Sequence[int]]
 ) -> Iterable[RowCells]:
     """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
     design, first = criterion.design, criterion.number * len(row.items)
@@ -140,6 +161,7 @@ def response_export_rows_of_hit(
             row.replaces,
             *(row.drawn_because, row.leader_probability),
             *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
+            *([1 + bisect_left(last_hits.get(number, ()), row.hit_id)] if last_hits else ()),
             *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
             *(played if has_playback(criterion.campaign) else ()),
@@ -170,6 +192,10 @@ def segment_and_output_id_cells(row: Row[Any], ids: Mapping[int, str], position:
     """Return the segment's cells of the item at a place."""
     return row.segment, ids[(row.shown_as or row.shown)[position]]
 
+
+LIST_LAST_HITS_OF_VERSIONS = text("""
+    SELECT item, last_hit FROM item_versions WHERE campaign_id = :campaign ORDER BY item, version
+""")
 
 # Ids of the items of a HIT, in the order in which they were shown.
 SHOWN_ITEM_IDS_COLUMN = """

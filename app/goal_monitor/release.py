@@ -19,11 +19,13 @@ from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition
+from app.record.retired import IS_RETIRED_SQL
 
 ITEMS_PER_RELEASE_BATCH = 5_000  # answers may have to wait for the rows of a batch
 
 LIST_SETTLED_FLAGS = f"""
-    SELECT CAST(p.settled AS int) AS settled FROM posteriors p WHERE {present_posteriors_condition("$1")}
+    SELECT CAST(p.settled AS int) AS settled, CAST({IS_RETIRED_SQL} AS int) AS retired
+    FROM posteriors p WHERE {present_posteriors_condition("$1")}
     ORDER BY p.subject
 """
 
@@ -34,7 +36,7 @@ LOCK_POSTERIORS_OF_ITEMS = text(f"""
 """)
 
 STORE_SETTLED_FLAGS = text(f"""
-    UPDATE posteriors p SET settled = new.settled
+    UPDATE posteriors p SET settled = new.settled OR {IS_RETIRED_SQL}
     FROM unnest(CAST(:items AS int[]), CAST(:settled AS boolean[])) AS new (item, settled)
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = new.item AND p.subject = ANY(CAST(:items AS int[]))
 """)
@@ -66,11 +68,12 @@ async def load_settled_change(
     settled_items = progress.settled_items if progress else np.zeros(0, np.intp)
     if not (len(settled_items) or campaign.releases):
         return SettledChange(settled_items, np.zeros(0, bool))
-    before = (
-        await fetch_arrays_on_driver(await driver_of(connection), LIST_SETTLED_FLAGS, (campaign.id,), settled="i4")
-    )["settled"] > 0
+    flags = await fetch_arrays_on_driver(
+        await driver_of(connection), LIST_SETTLED_FLAGS, (campaign.id,), settled="i4", retired="i4"
+    )
+    before = flags["settled"] > 0
     now = np.isin(np.arange(len(before)), settled_items)
-    items = np.flatnonzero(now != before)
+    items = np.flatnonzero((now != before) & (flags["retired"] == 0))
     return SettledChange(items, now[items])
 
 

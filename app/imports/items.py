@@ -126,7 +126,7 @@ class ItemReader:
         self.prior_count = 0
         self.law = law
         self.existing_ids = existing_ids
-        self.row_count = 0
+        self.row_count = self.last_number = 0
         self.line_by_id: dict[str, int] = {}
 
     def read_item(self, row: UploadedRow) -> ImportedItem:
@@ -148,6 +148,13 @@ class ItemReader:
         self.named_media.add_files_of_row(row, text)
         return external_id, text
 
+    def next_free_number(self) -> str:
+        """Return the next number that is no id yet, counted on from the present items."""
+        self.last_number = max(self.last_number, len(self.existing_ids)) + 1
+        while str(self.last_number) in self.existing_ids:
+            self.last_number += 1
+        return str(self.last_number)
+
     def reading_notes(self) -> list[str]:
         """Return sentences about how items were found in the rows."""
         naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
@@ -156,7 +163,7 @@ class ItemReader:
     def read_new_id(self, row: UploadedRow) -> str:
         self.row_count += 1
         if self.id_column is None:
-            return str(len(self.existing_ids) + self.row_count)
+            return self.next_free_number()
         external_id = format_cell(row.values.get(self.id_column)).strip()
         if is_blank(external_id):
             refuse_line("id_missing", row.line, "this item has no id.")

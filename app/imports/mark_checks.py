@@ -1,7 +1,8 @@
 """Turn items of a draft into gold or attention items, and back."""
 
 import json
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,14 +11,23 @@ from app.campaigns.lifecycle import lock_draft
 from app.database.audit_log import log_change
 from app.database.campaign import item_count_sql
 from app.designs.campaign import Campaign
-from app.errors import NotFound, shorten_echo
+from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
+from app.imports.item_changes import item_not_found_error
 from app.imports.items import read_item_prior
 from app.quality.checks import refuse_if_checks_do_not_fit
 from app.uploads import UploadedRow
 
 CHECKS_ARE_FIXED_MESSAGE = "checks can’t be changed after launch. Nothing was changed"
+
+COPY_COLUMN = "copy_of"  # of a check whose item stayed in the study: the id of the item
+
+FIND_ITEM = text("SELECT number, shown, fields FROM items WHERE campaign_id = :campaign AND external_id = :name")
+IS_ID_TAKEN = text("""
+    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND external_id = :name)
+        OR EXISTS (SELECT FROM check_items WHERE campaign_id = :campaign AND external_id = :name)
+""")
 
 DELETE_ITEM_OR_CHECK = (
     "DELETE FROM {table} WHERE campaign_id = :campaign AND external_id = :name RETURNING number, shown, fields"
@@ -38,35 +48,77 @@ INSERT_UNMARKED_ITEM = text("""
 HAS_PRIORS = text("SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL)")
 
 
-async def mark_item_as_check(
-    connection: AsyncConnection, slug: str, item_id: str, *, kind: str, expected: str, tolerance: str = ""
-) -> None:
-    """Make the item with this id a check; `expected` and `tolerance` are written as in cells of the table of items.
+class CheckToMark(NamedTuple):
+    """An item that becomes a check; `expected` and `tolerance` are written as in cells of the table of items."""
 
-    Raises `NotFound` (`campaign_not_found`, `item_not_found`), `Conflict` (`not_a_draft`, `no_checks_here`) and
-    `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`);
-    the caller must not commit its transaction then.
+    item_id: str
+    expected: str
+    tolerance: str = ""
+
+
+async def mark_items_as_checks(
+    connection: AsyncConnection, slug: str, checks: Sequence[CheckToMark], *, kind: str, keep: bool = False
+) -> None:
+    """Make items of a draft checks of one kind, all or none.
+
+    Args:
+        connection: The caller must not commit its transaction if this raises.
+        slug: The campaign.
+        checks: The items, with their expected answers.
+        kind: gold or attention.
+        keep: Whether each item stays an item, too. The check is then a copy with an id of its own.
+
+    Raises:
+        NotFound: `campaign_not_found`, `item_not_found`.
+        Conflict: `not_a_draft`, `no_checks_here`, `id_taken`.
+        Invalid: `check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`,
+            with the id of the item in the details.
+
     """
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_checks_do_not_fit(campaign)
-    expected_json = expected_answer_json(kind, expected, tolerance, campaign.design)
-    row = await remove_item_or_check(connection, campaign, "items", item_id)
-    fields = {**row.fields, CHECK_COLUMN: kind, EXPECTED_COLUMN: expected} | (
-        {TOLERANCE_COLUMN: tolerance} if tolerance else {}
-    )
-    await checks_import.insert_check_items(
-        connection, campaign, [NewCheck(item_id, kind, row.shown, expected_json, json.dumps(fields))]
-    )
-    await log_change(connection, "items.marked", campaign, after={"item": item_id, "check": kind})
+    for check in checks:
+        new_check = await new_check_of_item(connection, campaign, check, kind=kind, keep=keep)
+        await checks_import.insert_check_items(connection, campaign, [new_check])
+        facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keep else {})
+        await log_change(connection, "items.marked", campaign, after=facts)
+
+
+async def new_check_of_item(
+    connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keep: bool
+) -> NewCheck:
+    """Return the check that an item becomes, and remove the item unless it is kept. Raises as `mark_items_as_checks`
+    does.
+    """
+    item_id = check.item_id
+    try:
+        expected_json = expected_answer_json(kind, check.expected, check.tolerance, campaign.design)
+    except Invalid as problem:
+        message = f"{shorten_echo(item_id)}: {problem}"
+        raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
+    row = await (find_item if keep else remove_item)(connection, campaign, item_id)
+    fields = {**row.fields, CHECK_COLUMN: kind, EXPECTED_COLUMN: check.expected}
+    fields |= {TOLERANCE_COLUMN: check.tolerance} if check.tolerance else {}
+    check_id = f"{item_id} ({kind})" if keep else item_id
+    if keep:
+        fields |= {COPY_COLUMN: item_id}
+        if await connection.scalar(IS_ID_TAKEN, {"campaign": campaign.id, "name": check_id}):
+            message = f"“{campaign.name}” already has “{shorten_echo(check_id)}”. Nothing was changed."
+            raise Conflict(message, code="id_taken", item=shorten_echo(item_id))
+    return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
 
 
 async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: str) -> None:
-    """Make a check an item again, the last one.
+    """Make a check an item again, the last one. A copy of an item that stayed in the study is deleted instead.
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`) and `Conflict` (`not_a_draft`).
     """
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     row = await remove_item_or_check(connection, campaign, "check_items", item_id)
+    if COPY_COLUMN in row.fields:
+        await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
+        await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
+        return
     fields = {
         column: cell
         for column, cell in row.fields.items()
@@ -84,6 +136,18 @@ async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: 
     await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
 
 
+async def find_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
+    """Return the row of an item. Raises `NotFound` (`item_not_found`)."""
+    row = (await connection.execute(FIND_ITEM, {"campaign": campaign.id, "name": item_id})).one_or_none()
+    if row is None:
+        raise item_not_found_error(campaign, item_id)
+    return row
+
+
+async def remove_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
+    return await remove_item_or_check(connection, campaign, "items", item_id)
+
+
 async def remove_item_or_check(
     connection: AsyncConnection, campaign: Campaign, table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
@@ -93,8 +157,7 @@ async def remove_item_or_check(
         await connection.execute(text(DELETE_ITEM_OR_CHECK.format(table=table)), parameters | {"name": item_id})
     ).one_or_none()
     if row is None:
-        shown_id = shorten_echo(item_id)
-        raise NotFound(f"“{campaign.name}” has no item “{shown_id}”.", code="item_not_found", item=shown_id)
+        raise item_not_found_error(campaign, item_id)
     for statement in CLOSE_NUMBER_GAP:
         await connection.execute(text(statement.format(table=table)), parameters | {"gap": row.number})
     return row

@@ -37,6 +37,7 @@ from app.record.law_storage import Revision
 from app.record.posterior_storage import store_revision
 from app.record.replay import replay_responses
 from app.record.responses import Response
+from app.record.retired import settle_retired_items
 
 DecisionKind = Literal["exclude", "include", "withdraw"]
 
@@ -307,6 +308,7 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
     await connection.execute(
         SWITCH_REVISION, {**next_revision_of(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
     )
+    await settle_retired_items(connection, campaign_id)
 
 
 async def store_replayed_revision(
@@ -448,6 +450,7 @@ async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft)
             raise RuntimeError(
                 f"another process has made revision {draft.revision.revision} of campaign {draft.revision.campaign}"
             )
+        await settle_retired_items(connection, draft.campaign.id)
     return True
 
 

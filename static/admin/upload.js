@@ -12,7 +12,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) manageUpload(
 
 function manageUpload(form) {
   const find = (name) => form.querySelector(`[data-${name}]`);
-  const { file: fileField } = form.elements;
+  const { file: fileField, pasted: pastedField } = form.elements;
   const action = form.getAttribute("action");
   const noun = form.dataset.upload;
   const preview = find("preview");
@@ -22,6 +22,7 @@ function manageUpload(form) {
   const headers = { "x-csrf-token": form.elements.csrf.value, "x-easel": "fetch", accept: "application/json" };
 
   const previewedRows = () => preview?.querySelector("[data-rows]")?.dataset.rows;
+  const hasTable = () => Boolean(fileField.files.length || pastedField?.value.trim());
   const isTooLarge = () => fileField.files[0]?.size > form.dataset.maxMb * 2 ** 20;
 
   /** Show a problem, or none. A preview does not claim that all is well while there is one. */
@@ -98,15 +99,20 @@ function manageUpload(form) {
     showProgress(null);
     if (preview) preview.innerHTML = emptyPreview;
     updateButton();
-    if (!previewedFile) return;
+    if (!hasTable()) return;
     if (isTooLarge()) { refuseLargeFile(); return; }
     if (!preview) return;
     const body = new FormData();
-    body.append("file", previewedFile);
+    if (previewedFile) body.append("file", previewedFile);
+    else for (const field of [pastedField, form.elements.pasted_as]) body.append(field.name, field.value);
     if (form.elements.replace?.checked) body.append("replace", "on");
     await fetchPreview(await withZipDirectory(body), (html) => { preview.innerHTML = html; updateButton(); });
   };
   fileField.addEventListener("change", previewFile);
+  for (const field of [pastedField, form.elements.pasted_as]) {
+    field?.addEventListener("change", () => { if (!fileField.files.length) previewFile(); });
+  }
+  pastedField?.addEventListener("paste", () => setTimeout(() => { if (!fileField.files.length) previewFile(); }));
   // Choosing the same file again, perhaps after correcting it, is no change for Chromium: it sends `cancel` with a new file.
   fileField.addEventListener("cancel", () => { if (fileField.files[0] !== previewedFile) previewFile(); });
 
@@ -119,7 +125,8 @@ function manageUpload(form) {
     const dependentPart = preview?.querySelector("[data-checked]");
     const changesAll = target.closest?.("[data-refresh]");
     if (["media", "skip_unnamed"].includes(target.name)) showProblem(); // it may be another zip
-    if (target === fileField || !(dependentPart || changesAll) || !fileField.files.length) return;
+    const choosesTable = [fileField, pastedField, form.elements.pasted_as].includes(target);
+    if (choosesTable || !(dependentPart || changesAll) || !hasTable()) return;
     showProblem();
     fetchPreview(await withZipDirectory(new FormData(form)), (html) => {
       if (changesAll || !html.includes("data-checked")) {

@@ -85,7 +85,9 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     campaign = await create_draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
-        await mark_checks.mark_item_as_check(connection, campaign.slug, "1", kind="gold", expected="50")
+        await mark_checks.mark_items_as_checks(
+            connection, campaign.slug, [mark_checks.CheckToMark("1", "50")], kind="gold"
+        )
         await mark_checks.turn_check_into_item(connection, campaign.slug, "1")
     assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 

@@ -8,7 +8,7 @@ from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 ITEMS = "id,text,alpha,beta\n" + "".join(f"v{k},verb {k},{k + 2},3\n" for k in range(4))
-GOLD = {"item": "v1", "kind": "gold", "expected": "80", "tolerance": "10", "page": "1"}
+GOLD = {"item": "v1", "action": "gold", "expected": "80", "tolerance": "10"}
 
 
 @pytest.fixture
@@ -28,20 +28,23 @@ async def items_of(engine):
 
 
 async def mark(researcher, campaign, **said):
-    return await researcher.post(f"/admin/campaigns/{campaign.slug}/items/mark", data=GOLD | said)
+    return await researcher.post(f"/admin/campaigns/{campaign.slug}/items/checks", data=GOLD | said)
 
 
 async def test_an_item_becomes_a_check_and_no_number_is_left_out(researcher, engine, campaign):
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items")).text
-    assert '<option value="v1">v1: verb 1</option>' in page
+    assert 'name="item" value="v1"' in page
+    chosen = await researcher.post(f"/admin/campaigns/{campaign.slug}/items/chosen", data=GOLD)
+    assert 'aria-label="Expected answer of v1"' in chosen.text
     assert (await mark(researcher, campaign)).status_code == 303
     checks = await fetch_rows(engine, "SELECT number, external_id, kind, shown, expected FROM check_items")
     assert checks == [(0, "v1", "gold", "verb 1", {"value": 80.0, "tolerance": 10.0})]
     assert [(row[0], row[1]) for row in await items_of(engine)] == [(0, "v0"), (1, "v2"), (2, "v3")]
     assert await fetch_value(engine, "SELECT has_checks FROM campaigns")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items?done=marked")).text
-    assert "Marked as a check" in page
-    assert '<option value="v1"' not in page
+    assert "Marked as checks" in page
+    assert "1 gold item of at least 10" in page
+    assert 'v1 <span class="use">gold</span>' in page
 
 
 async def test_it_becomes_an_item_again_with_its_prior_the_last_one(researcher, engine, campaign):
@@ -63,14 +66,14 @@ async def test_what_makes_no_check_is_told_with_what_was_entered_and_changes_not
     for said, status, words in (
         ({"expected": "400"}, 422, "400 is not a possible score"),
         ({"expected": ""}, 422, "its expected answer in the column"),
-        ({"kind": "silver"}, 422, "gold, attention or nothing"),
+        ({"action": "silver"}, 422, "gold, attention or nothing"),
         ({"item": "v9"}, 404, "has no item “v9”"),
     ):
         with subtests.test(said=said, status=status, words=words):
             reply = await mark(researcher, campaign, **said)
             assert reply.status_code == status
             assert words in reply.text
-            assert 'name="tolerance" value="10"' in reply.text
+            assert status == 404 or 'name="tolerance" value="10"' in reply.text
             assert len(await items_of(engine)) == 4
             assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
 
@@ -81,7 +84,7 @@ async def test_the_launch_fixes_what_is_a_check(researcher, engine, campaign):
     assert (await mark(researcher, campaign, item="v2")).status_code == 409
     address = f"/admin/campaigns/{campaign.slug}"
     assert (await researcher.post(f"{address}/items/unmark", data={"item": "v1"})).status_code == 409
-    assert 'id="mark"' not in (await researcher.get(f"{address}/items")).text
+    assert "Use as gold" not in (await researcher.get(f"{address}/items")).text
     assert "Use as item" not in (await researcher.get(f"{address}/checks")).text
 
 
@@ -100,3 +103,26 @@ async def test_where_a_campaign_takes_no_checks_it_says_why(researcher, engine):
     campaign = await create_draft(engine, selection="iterations")
     await import_items(engine, campaign, ITEMS, priors=True)
     assert "checks need streaming" in (await mark(researcher, campaign)).text
+
+
+async def test_several_items_become_checks_at_once_all_or_none(researcher, engine, campaign):
+    address = f"/admin/campaigns/{campaign.slug}/items/checks"
+    several = {"action": "attention", "item": ["v0", "v3"], "expected": ["100", "x"], "tolerance": ["", "5"]}
+    refused = await researcher.post(address, data=several)
+    assert refused.status_code == 422
+    assert "v3: " in refused.text
+    assert len(await items_of(engine)) == 4
+    done = await researcher.post(address, data=several | {"expected": ["100", "0"]})
+    assert done.status_code == 303, done.text
+    assert await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number") == [
+        ("v0", "attention"), ("v3", "attention")]  # fmt: skip
+
+
+async def test_a_check_can_stay_in_the_study_as_an_item_of_its_own(researcher, engine, campaign):
+    assert (await mark(researcher, campaign, keep="on")).status_code == 303
+    assert len(await items_of(engine)) == 4
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM check_items") == [("v1 (gold)", "verb 1")]
+    assert (await mark(researcher, campaign, keep="on")).status_code == 409
+    await researcher.post(f"/admin/campaigns/{campaign.slug}/items/unmark", data={"item": "v1 (gold)"})
+    assert len(await items_of(engine)) == 4
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0

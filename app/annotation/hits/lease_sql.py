@@ -47,6 +47,16 @@ SELECT_SHOWN_ITEMS = """
     FROM items, array_position(CAST(:items AS int[]), number) AS place
     WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
 
+# The same as the HIT :hit showed them: texts that were corrected after its lease are still the former ones.
+SELECT_SHOWN_ITEMS_OF_HIT = """
+    SELECT array_agg(i.external_id ORDER BY place) AS ids,
+           array_agg(coalesce(former.shown, i.shown) ORDER BY place) AS texts
+    FROM items i CROSS JOIN array_position(CAST(:items AS int[]), i.number) AS place LEFT JOIN LATERAL (
+        SELECT v.shown FROM item_versions v
+        WHERE v.campaign_id = i.campaign_id AND v.item = i.number AND v.last_hit >= :hit ORDER BY v.version LIMIT 1
+    ) AS former ON true
+    WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:items AS int[]))"""
+
 # The same for outputs for :segment, with source and reference; :shown are the items of the HIT that the page shows.
 SELECT_SHOWN_OUTPUTS = """
     SELECT shown.ids, shown.texts, s.source, s.reference FROM segments s, LATERAL (

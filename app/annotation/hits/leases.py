@@ -23,7 +23,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
-    SELECT_SHOWN_ITEMS,
+    SELECT_SHOWN_ITEMS_OF_HIT,
     SELECT_SHOWN_OUTPUTS,
     ShownItems,
     items_with_judgment_limit,
@@ -107,7 +107,7 @@ HAS_FULLY_JUDGED_ITEM = f"""
 
 SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
     text(f"SELECT shown.*, {HAS_FULLY_JUDGED_ITEM} AS overtaken FROM ({shown}) AS shown")
-    for shown in (SELECT_SHOWN_ITEMS, SELECT_SHOWN_OUTPUTS)
+    for shown in (SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS)
 )
 
 CLOSE_HELD_HIT = text(f"""

@@ -20,7 +20,7 @@ from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
     LOCK_HIT,
     LOCK_HIT_POSTERIORS,
-    SELECT_SHOWN_ITEMS,
+    SELECT_SHOWN_ITEMS_OF_HIT,
     SELECT_SHOWN_OUTPUTS,
     ShownItems,
     lock_revision,
@@ -103,7 +103,7 @@ SELECT_LAST_ANSWER = text(f"""
         ORDER BY d.seq DESC LIMIT 1), '')
 """)
 
-SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS), text(SELECT_SHOWN_OUTPUTS)
+SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS_OF_HIT), text(SELECT_SHOWN_OUTPUTS)
 
 SELECT_HIT_OWNER = text(f"""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
@@ -172,7 +172,8 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     check_change_limit(last_answer)
     items = items_representing_their_output(last_answer.hit_items, last_answer.shown_as)
     if last_answer.segment is None:
-        statement, parameters = SELECT_SHOWN_ITEM_TEXTS, {"campaign": last_answer.id, "items": items}
+        statement = SELECT_SHOWN_ITEM_TEXTS
+        parameters = {"campaign": last_answer.id, "items": items, "hit": last_answer.hit_id}
     else:
         statement = SELECT_SHOWN_OUTPUT_TEXTS
         parameters = {"campaign": last_answer.id, "shown": items, "segment": last_answer.segment}

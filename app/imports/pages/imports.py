@@ -2,152 +2,72 @@
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import Query, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
-from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.guards import researcher_router
-from app.annotation.platforms.column_mapping import COLUMN_ROLES
-from app.annotation.platforms.registry import platforms_with_result_files
 from app.background.progress_stream import ReportingJob, stream_job_progress
-from app.campaigns import item_list
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.designs.campaign import Campaign
-from app.designs.content import CONTENT_KINDS, Content
-from app.designs.file_format import CriterionValueFormat
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.content import Content
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
     AppSettings,
     Database,
-    FormFields,
     Now,
-    Transaction,
-    allow_external_media,
     is_script_request,
     render_page,
 )
-from app.http.paging import Page
-from app.imports import items, mark_checks, responses_import
+from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
 from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
 from app.imports.named_media import report_missing_and_unnamed_files
-from app.imports.segment_table import load_segments_page
+from app.imports.pages.item_list import render_items_page
+from app.imports.pasted import file_of_pasted_text, is_table
 from app.media import media_store
-from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
-from app.settings import Settings
-from app.uploads import ENCODINGS, MAX_UPLOAD_ROWS, ReadOptions, can_be_read
+from app.record.campaign import load_campaign_by_slug
+from app.uploads import ENCODINGS, ReadOptions, can_be_read
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
 
-LISTED_ITEMS_PER_PAGE = 50
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
-@router.get(CAMPAIGN_PATH + "/items")
-async def campaign_items_page(
-    request: Request,
-    connection: Transaction,
-    slug: str,
-    *,
-    page: Annotated[int, Query(ge=1, le=MAX_UPLOAD_ROWS)] = 1,
-    segment: Annotated[str, Query(max_length=1000)] = "",
-    criterion: Annotated[str, Query(max_length=200)] = "",
-) -> HTMLResponse:
-    return await render_items_page(request, connection, slug, page_number=page, segment=segment, criterion=criterion)
-
-
-async def render_items_page(
-    request: Request,
-    connection: Transaction,
-    slug: str,
-    *,
-    page_number: int = 1,
-    segment: str = "",
-    criterion: str = "",
-    refusal: Refusal | None = None,
-    marking_refusal: Refusal | None = None,
-    **more_context: Any,
-) -> HTMLResponse:
-    """Show a page of the items, with the upload form while the campaign is a draft; beyond the last page, the last one.
-
-    For systems, show a page of their segments by a criterion, and the chosen `segment` with its outputs.
-    """
-    campaign = await load_campaign_for_page(connection, slug)
-    segments = (
-        await load_segments_page(connection, campaign.find_criterion(criterion), page_number, segment)
-        if campaign.segment_count
-        else None
-    )
-    page: Page[Any] = Page(1 if segments else page_number, LISTED_ITEMS_PER_PAGE, campaign.item_count)
-    total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=page.offset, limit=page.size)
-    context = {"campaign": campaign, "total": total, "items": rows, "page": page}
-    limits: Settings = request.app.state.settings
-    context |= {
-        "refusal": refusal,
-        "max_mb": limits.max_upload_mb,
-        "limits": limits,
-        "kind": CONTENT_KINDS[campaign.content],
-    }
-    drawn_items, reports = await item_list.draw_items_with_report_counts(connection, campaign, rows)
-    allow_external_media(request, campaign)
-    context |= {"segments": segments, "rendered": drawn_items, "reports": reports}
-    ids = [row.external_id for row in rows[: campaign.items_per_hit]]
-    context |= {"row_numbers": ROW_NUMBERS_AS_IDS, "prior_columns": campaign.law.family.parameter_names}
-    if request.query_params.get("done") == "imported":
-        context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
-    segment_id = segments.page.rows[0].segment.external_id if segments else None
-    context |= more_context | responses_form_context(request, campaign, ids, segment_id)
-    context |= {"not_marked": marking_refusal, "design": campaign.design}
-    any_refusal = refusal or marking_refusal
-    return render_page(request, "admin/items.html", context, status=any_refusal.status if any_refusal else 200)
-
-
-def responses_form_context(
-    request: Request, campaign: Campaign, example_item_ids: Sequence[str], segment_id: str | None
-) -> dict[str, Any]:
-    """Return the context of the form that imports answers, with an example file about these items."""
-    return {
-        "imported": receipt_sentences_of_query(request),
-        "platforms": [platform for platform, _ in platforms_with_result_files()],
-        "answer_format": CriterionValueFormat(campaign),
-        "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
-        "answer_fields": AnswerFileOptions.model_fields,
-        "mapped": COLUMN_ROLES,
-    }
-
-
-def receipt_sentences_of_query(request: Request) -> list[str]:
-    """Return the receipt of the import of responses that redirected here, in sentences."""
-    try:
-        receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))
-    except ValidationError:  # the address was edited by hand
-        return []
-    return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
-
-
 def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
-    """Return the file of a form, or the one that a page without scripts carries since its preview.
+    """Return the file of a form, the table that was pasted, or the file that a page without scripts carries since its
+    preview.
 
     Raises `Invalid` (`file_missing`).
     """
-    file, carried = form_data.get("file"), form_data.get("carried")
+    file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
     chosen = isinstance(file, UploadFile) and bool(file.filename)
+    if not chosen and isinstance(pasted, str) and pasted.strip():
+        name, content = file_of_pasted_text(pasted, str(form_data.get("pasted_as", "")))
+        return UploadFile(BytesIO(content), filename=name)
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
     return require_uploaded_file(form_data)
+
+
+def is_pasted_as_lines(file: UploadFile, form_data: FormData) -> bool:
+    """Return whether the table was pasted as one text per line, so that it has no ids."""
+    pasted = form_text(form_data, "pasted")
+    return (
+        bool(pasted)
+        and file.filename == "pasted.csv"
+        and not (form_data.get("pasted_as") == "table" or is_table(pasted or ""))
+    )
 
 
 def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
@@ -201,7 +121,8 @@ async def preview_items_upload(
         return render_page(request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS})
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
     async with database.begin() as connection:
-        return await render_items_page(request, connection, slug, carried=carried, **preview_context)
+        pasted_context: dict[str, Any] = {name: form_text(form_data, name) for name in ("pasted", "pasted_as")}
+        return await render_items_page(request, connection, slug, carried=carried, **pasted_context, **preview_context)
 
 
 async def preview_context_of_file(
@@ -232,7 +153,8 @@ async def import_items_from_page(
         file, media = require_uploaded_or_carried_file(form_data), uploaded_media_zip(form_data, settings)
         slot = slots.hold_slot(file.file, *([media.file] if media else []))
         shown, template = form_text(form_data, "shown"), form_text(form_data, "template")
-        identifier = id_column_or_none(form_text(form_data, "identifier") or "id")
+        default_id_column = ROW_NUMBERS_AS_IDS if is_pasted_as_lines(file, form_data) else "id"
+        identifier = id_column_or_none(form_text(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
             receipt = await items.import_items(
                 connection,
@@ -250,29 +172,6 @@ async def import_items_from_page(
         return campaign_page_url(slug, "/items", notice="imported")
 
     return await run_import_job(request, database, slug, job)
-
-
-@router.post(CAMPAIGN_PATH + "/items/mark")
-async def mark_item_from_page(request: Request, form_values: FormFields, database: Database, slug: str) -> Response:
-    """Make one of the items a check, and show its page again."""
-    check_values = {name: form_values.get(name, "").strip() for name in ("kind", "expected", "tolerance")}
-    page_number = parse_nonnegative_int(form_values.get("page"), maximum=MAX_UPLOAD_ROWS) or 1
-    try:
-        async with database.begin() as connection:
-            await mark_checks.mark_item_as_check(connection, slug, form_values.get("item", ""), **check_values)
-    except Refusal as refusal:
-        async with database.begin() as connection:
-            return await render_items_page(
-                request, connection, slug, page_number=page_number, marking_refusal=refusal, entered=form_values
-            )
-    return redirect_to(campaign_page_url(slug, "/items", notice="marked") + f"&page={page_number}#mark")
-
-
-@router.post(CAMPAIGN_PATH + "/items/unmark")
-async def unmark_check_from_page(form_values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Make a check an item again."""
-    await mark_checks.turn_check_into_item(connection, slug, form_values.get("item", ""))
-    return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
 
 
 @router.post(CAMPAIGN_PATH + "/responses")

@@ -1,0 +1,306 @@
+"""The page of a campaign's items, and the actions on chosen items."""
+
+import json
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Query, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import ValidationError
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+from starlette.datastructures import FormData
+
+from app.accounts.guards import researcher_router
+from app.annotation.platforms.column_mapping import COLUMN_ROLES
+from app.annotation.platforms.registry import platforms_with_result_files
+from app.campaigns import item_list
+from app.campaigns.item_list import ItemListView
+from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
+from app.designs.campaign import Campaign
+from app.designs.content import CONTENT_KINDS
+from app.designs.file_format import CriterionValueFormat
+from app.errors import Invalid, NotFound, Refusal, shorten_echo
+from app.http.dependencies import (
+    AppSettings,
+    Database,
+    FormFields,
+    Now,
+    Transaction,
+    allow_external_media,
+    render_page,
+)
+from app.imports import item_changes, items, mark_checks, responses_import
+from app.imports.answer_options import AnswerFileOptions
+from app.imports.columns import ColumnMapping
+from app.imports.mark_checks import CheckToMark
+from app.imports.pasted import PASTED_FORMATS
+from app.imports.segment_table import load_segments_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.settings import Settings
+from app.uploads.rows import ROW_NUMBERS_AS_IDS
+
+router = researcher_router("/admin")
+
+MIN_GOLD_ITEMS = 10  # recommended on the page: fewer are recognised, and met too rarely to find anybody
+
+
+@router.get(CAMPAIGN_PATH + "/items")
+async def campaign_items_page(
+    request: Request, connection: Transaction, slug: str, view: Annotated[ItemListView, Query()]
+) -> HTMLResponse:
+    return await render_items_page(request, connection, slug, view=view)
+
+
+async def render_items_page(
+    request: Request,
+    connection: AsyncConnection,
+    slug: str,
+    *,
+    view: ItemListView | None = None,
+    refusal: Refusal | None = None,
+    status: int = 200,
+    **more_context: Any,
+) -> HTMLResponse:
+    """Show a page of the items, with the form that adds items; for systems, a page of their segments by a criterion,
+    and the chosen segment with its outputs.
+    """
+    campaign, view = await load_campaign_for_page(connection, slug), view or ItemListView()
+    segments = (
+        await load_segments_page(connection, campaign.find_criterion(view.criterion), view.page, view.segment)
+        if campaign.segment_count
+        else None
+    )
+    context: dict[str, Any] = {"campaign": campaign, "total": campaign.item_count, "segments": segments}
+    context |= await item_table_context(request, connection, campaign, ItemListView() if segments else view)
+    context |= upload_form_context(request, campaign) | {"refusal": refusal}
+    if request.query_params.get("done") == "imported":
+        context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
+    example_ids = [row.external_id for row in context["page"].rows if not row.check_kind][: campaign.items_per_hit]
+    segment_id = segments.page.rows[0].segment.external_id if segments else None
+    context |= more_context | responses_form_context(request, campaign, example_ids, segment_id)
+    return render_page(request, "admin/items.html", context, status=refusal.status if refusal else status)
+
+
+async def item_table_context(
+    request: Request, connection: AsyncConnection, campaign: CampaignOnPage, view: ItemListView
+) -> dict[str, Any]:
+    """Return the context of the table of items: the rows of a page as annotators see them, and the columns."""
+    check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
+    page = await item_list.load_item_list_page(
+        connection, campaign.id, view, item_count=campaign.item_count, check_count=sum(check_counts.values())
+    )
+    drawn_items, reports = await item_list.draw_items_with_report_counts(connection, campaign, page.rows)
+    allow_external_media(request, campaign)
+    return {
+        "view": view,
+        "page": page,
+        "rendered": drawn_items,
+        "reports": reports,
+        "versions": await item_changes.load_version_numbers(connection, campaign.id, [row.number for row in page.rows]),
+        "own_columns": item_list.own_columns_of_rows(page.rows, view.column),
+        "check_counts": check_counts,
+        "min_gold": MIN_GOLD_ITEMS,
+        "kind": CONTENT_KINDS[campaign.content],
+    }
+
+
+def upload_form_context(request: Request, campaign: Campaign) -> dict[str, Any]:
+    limits: Settings = request.app.state.settings
+    return {
+        "max_mb": limits.max_upload_mb,
+        "limits": limits,
+        "row_numbers": ROW_NUMBERS_AS_IDS,
+        "prior_columns": campaign.law.family.parameter_names,
+        "pasted_formats": PASTED_FORMATS,
+    }
+
+
+def responses_form_context(
+    request: Request, campaign: Campaign, example_item_ids: Sequence[str], segment_id: str | None
+) -> dict[str, Any]:
+    """Return the context of the form that imports answers, with an example file about these items."""
+    return {
+        "imported": receipt_sentences_of_query(request),
+        "platforms": [platform for platform, _ in platforms_with_result_files()],
+        "answer_format": CriterionValueFormat(campaign),
+        "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
+        "answer_fields": AnswerFileOptions.model_fields,
+        "mapped": COLUMN_ROLES,
+    }
+
+
+def receipt_sentences_of_query(request: Request) -> list[str]:
+    """Return the receipt of the import of responses that redirected here, in sentences."""
+    try:
+        receipt = responses_import.ResponseImportReceipt.model_validate(dict(request.query_params))
+    except ValidationError:  # the address was edited by hand
+        return []
+    return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
+
+
+def view_of_form(form_data: FormData) -> ItemListView:
+    """Return the view from which a form was sent; the whole list if the form does not say."""
+    fields: dict[str, Any] = {name: form_data.get(name) for name in ("search", "show", "page") if form_data.get(name)}
+    try:
+        return ItemListView(**fields, column=tuple(str(name) for name in form_data.getlist("column")))
+    except ValidationError:
+        return ItemListView()
+
+
+def items_url(slug: str, view: ItemListView, notice: str, **more_fields: Any) -> str:
+    """Return the address of the list after an action, with the notice of what was done."""
+    fields = [*view.query_fields(), ("done", notice), *more_fields.items()]
+    return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}#items-title"
+
+
+def chosen_ids_of_form(form_data: FormData) -> list[str]:
+    """Return the ids of the ticked items. Raises `Invalid` (`nothing_chosen`)."""
+    chosen_ids = list(dict.fromkeys(value for value in form_data.getlist("item") if isinstance(value, str)))
+    if not chosen_ids:
+        raise Invalid("Tick the items first. Nothing was changed.", code="nothing_chosen")
+    return chosen_ids
+
+
+@router.post(CAMPAIGN_PATH + "/items/chosen")
+async def change_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
+    """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first."""
+    form_data = await request.form()
+    view, action = view_of_form(form_data), str(form_data.get("action", ""))
+    try:
+        chosen_ids = chosen_ids_of_form(form_data)
+        if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
+            return await render_chosen_items(request, database, slug, view, action=action, item_ids=chosen_ids)
+        async with database.begin() as connection:
+            count = await item_changes.change_items(connection, slug, action, chosen_ids, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_items_page(
+                request, connection, slug, view=view, status=refusal.status, not_changed=refusal
+            )
+    return redirect_to(items_url(slug, view, f"items-{action}", count=count))
+
+
+async def render_chosen_items(
+    request: Request,
+    database: Database,
+    slug: str,
+    view: ItemListView,
+    *,
+    action: str,
+    item_ids: Sequence[str],
+    refusal: Refusal | None = None,
+    entered: Sequence[CheckToMark] = (),
+    keep: bool = False,
+) -> HTMLResponse:
+    """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_for_page(connection, slug)
+        rows = await load_chosen_rows(connection, campaign, item_ids)
+        drawn_items, _ = await item_list.draw_items_with_report_counts(connection, campaign, rows)
+    context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
+    context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
+    allow_external_media(request, campaign)
+    context |= {"design": campaign.design}
+    return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
+
+
+async def load_chosen_rows(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[Row[Any]]:
+    """Return the rows of items in the order of their numbers. Raises `NotFound` (`item_not_found`)."""
+    rows = await item_list.load_items_by_ids(connection, campaign.id, item_ids)
+    missing_ids = [item_id for item_id in item_ids if item_id not in {row.external_id for row in rows}]
+    if missing_ids:
+        raise item_changes.item_not_found_error(campaign, missing_ids[0])
+    return list(rows)
+
+
+@router.post(CAMPAIGN_PATH + "/items/checks")
+async def mark_chosen_items(request: Request, database: Database, slug: str) -> Response:
+    """Make the chosen items gold or attention items, all or none."""
+    form_data = await request.form()
+    view, kind, keep = view_of_form(form_data), str(form_data.get("action", "")), "keep" in form_data
+    cells = [form_data.getlist(name) for name in ("item", "expected", "tolerance")]
+    checks = [
+        CheckToMark(str(item), str(expected), str(tolerance)) for item, expected, tolerance in zip(*cells, strict=False)
+    ]
+    try:
+        async with database.begin() as connection:
+            await mark_checks.mark_items_as_checks(connection, slug, checks, kind=kind, keep=keep)
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        return await render_chosen_items(
+            request, database, slug, view,
+            action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
+        )  # fmt: skip
+    return redirect_to(items_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
+
+
+@router.post(CAMPAIGN_PATH + "/items/one")
+async def add_one_item(
+    request: Request, form_values: FormFields, database: Database, settings: AppSettings, slug: str
+) -> Response:
+    """Add an item that was typed, with an id or the next free number."""
+    item_text, item_id = form_values.get("text", ""), form_values.get("id", "").strip()
+    row = {"text": item_text} | ({"id": item_id} if item_id else {})
+    mapping = ColumnMapping("id" if item_id else None, "text")
+    try:
+        async with database.begin() as connection:
+            file = BytesIO(json.dumps([row]).encode())
+            await items.import_items(
+                connection, slug, file, "item.json", mapping=mapping, max_mb=settings.max_upload_mb
+            )
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_items_page(
+                request, connection, slug, status=refusal.status, one_refusal=refusal, entered=form_values
+            )
+    return redirect_to(campaign_page_url(slug, "/items", notice="item-added") + "#one")
+
+
+@router.post(CAMPAIGN_PATH + "/items/unmark")
+async def unmark_check_from_page(form_values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Make a check an item again."""
+    await mark_checks.turn_check_into_item(connection, slug, form_values.get("item", ""))
+    return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
+
+
+@router.get(CAMPAIGN_PATH + "/items/text")
+async def item_text_page(
+    request: Request, connection: Transaction, slug: str, item: Annotated[str, Query(max_length=1000)]
+) -> HTMLResponse:
+    return await render_item_text(request, connection, slug, item)
+
+
+async def render_item_text(
+    request: Request, connection: AsyncConnection, slug: str, item_id: str, *, refusal: Refusal | None = None,
+    entered: str | None = None,
+) -> HTMLResponse:  # fmt: skip
+    """Show the text of an item with a field to correct it, and its former texts."""
+    campaign = await load_campaign_for_page(connection, slug)
+    (row,) = await load_chosen_rows(connection, campaign, [item_id])
+    versions = await item_changes.load_former_texts(connection, campaign.id, row.number)
+    context = {"campaign": campaign, "item": row, "versions": versions, "refusal": refusal}
+    context |= {"text": row.shown if entered is None else entered, "kind": CONTENT_KINDS[campaign.content]}
+    return render_page(request, "admin/item_text.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post(CAMPAIGN_PATH + "/items/text")
+async def correct_item_from_page(
+    request: Request, form_values: FormFields, database: Database, slug: str, now: Now
+) -> Response:
+    """Store the corrected text of an item."""
+    item_id, new_text = form_values.get("item", ""), form_values.get("text", "")
+    try:
+        async with database.begin() as connection:
+            await item_changes.correct_item_text(connection, slug, item_id, new_text, now=now)
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_item_text(request, connection, slug, item_id, refusal=refusal, entered=new_text)
+    return redirect_to(items_url(slug, ItemListView(search=shorten_echo(item_id)), "item-corrected"))

@@ -1,0 +1,59 @@
+"""Items pasted into a text field, as the file that they would have been."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+
+PASTED_FORMATS = {
+    "auto": "what it looks like",
+    "table": "a table with a header",
+    "lines": "one text per line",
+}
+PASTED_LINES_COLUMN = "text"
+MIN_TABLE_COLUMNS = 2
+HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
+
+
+def file_of_pasted_text(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
+    """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
+    if read_as == "lines" or (read_as != "table" and not is_table(pasted)):
+        lines = [line.strip() for line in pasted.splitlines()]
+        return "pasted.csv", csv_bytes([[PASTED_LINES_COLUMN], *([line] for line in lines if line)])
+    if is_json(pasted):
+        return "pasted.json", pasted.encode()
+    first_line = pasted.lstrip("\r\n").partition("\n")[0]
+    return ("pasted.tsv" if "\t" in first_line else "pasted.csv"), pasted.encode()
+
+
+def is_json(pasted: str) -> bool:
+    return pasted.lstrip()[:1] in ("{", "[")
+
+
+def is_table(pasted: str) -> bool:
+    """Return whether a pasted text is JSON, has tabs, or is CSV: a header of names and rows with as many cells."""
+    lines = [line for line in pasted.splitlines() if line.strip()]
+    if is_json(pasted) or (lines and "\t" in lines[0]):
+        return True
+    if len(lines) == 1 and lines[0].strip().lower() == PASTED_LINES_COLUMN:
+        return True
+    return any(is_separated_table(lines, separator) for separator in ",;")
+
+
+def is_separated_table(lines: Sequence[str], separator: str) -> bool:
+    try:
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error:
+        return False
+    if not rows or len(rows[0]) < MIN_TABLE_COLUMNS:
+        return False
+    header = [cell.strip() for cell in rows[0]]
+    has_names = len(set(header)) == len(header) and all(HEADER_CELL.fullmatch(cell) for cell in header)
+    return has_names and len(rows) > 1 and all(len(row) == len(header) for row in rows)
+
+
+def csv_bytes(rows: Sequence[Sequence[str]]) -> bytes:
+    """Return rows as CSV in which every cell has quotation marks."""
+    text_file = io.StringIO()
+    csv.writer(text_file, quoting=csv.QUOTE_ALL).writerows(rows)
+    return text_file.getvalue().encode()

@@ -1,0 +1,134 @@
+"""Items after the launch: retired ones are asked about no more, and corrected texts have versions."""
+
+import asyncio
+import csv
+import io
+
+import pytest
+
+from app.errors import Conflict
+from app.goal_monitor import release
+from app.imports import item_changes
+from app.record import revisions
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
+from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
+
+VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(8))
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+async def change(engine, campaign, action, *item_ids):
+    async with engine.begin() as connection:
+        return await item_changes.change_items(connection, campaign.slug, action, item_ids, now=NOW)
+
+
+async def correct(engine, campaign, item_id, new_text):
+    async with engine.begin() as connection:
+        return await item_changes.correct_item_text(connection, campaign.slug, item_id, new_text, now=NOW)
+
+
+async def settled_items(engine):
+    return [
+        row[0] for row in await fetch_rows(engine, "SELECT number FROM current_posteriors WHERE settled ORDER BY 1")
+    ]
+
+
+async def test_no_hit_asks_about_a_retired_item_until_it_is_restored(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=50)
+    assert await change(engine, campaign, "retire", "v1", "v2") == 2
+    assert await change(engine, campaign, "retire", "v2") == 0
+    for name in "abc":
+        annotator = await create_annotator(engine, campaign, name=name)
+        assert not {1, 2} & set((await lease_hit(engine, annotator)).items)
+    assert await change(engine, campaign, "restore", "v1", "v2") == 2
+    assert await settled_items(engine) == []
+
+
+async def test_a_retired_item_keeps_its_answers_and_open_hits_can_be_answered(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
+    first, second = [await create_annotator(engine, campaign, name=name) for name in "ab"]
+    await submit_scores(engine, first, await lease_hit(engine, first))
+    held = await lease_hit(engine, second)
+    before = await fetch_rows(engine, "SELECT subject, state FROM posteriors ORDER BY subject")
+    await change(engine, campaign, "retire", "v3")
+    assert await fetch_rows(engine, "SELECT subject, state FROM posteriors ORDER BY subject") == before
+    await submit_scores(engine, second, held)
+    assert await fetch_value(engine, "SELECT judgments FROM current_posteriors WHERE number = 3") == 2
+    assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=50)
+    await change(engine, campaign, "retire", "v3")
+    async with engine.connect() as connection:
+        row = (await connection.exec_driver_sql("SELECT releases FROM campaigns")).scalar_one()
+        found = await release.load_settled_change(connection, campaign, None)
+    assert row == 1
+    assert list(found.items) == []
+    await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)
+    assert await settled_items(engine) == [3]
+
+
+async def test_a_release_that_read_earlier_does_not_bring_it_back(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=50)
+    await change(engine, campaign, "retire", "v3")
+    async with engine.begin() as connection:
+        parameters = {"campaign": campaign.id, "items": [3, 4], "settled": [False, True]}
+        await connection.execute(release.STORE_SETTLED_FLAGS, parameters)
+    assert await settled_items(engine) == [3, 4]
+
+
+async def test_of_many_leases_at_once_none_that_comes_later_has_the_item(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=500)
+    annotators = [await create_annotator(engine, campaign, name=f"w{k}") for k in range(12)]
+    leases = [asyncio.create_task(lease_hit(engine, annotator)) for annotator in annotators]
+    await change(engine, campaign, "retire", "v3")
+    newest = await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
+    await asyncio.gather(*leases)
+    assert newest == await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
+
+
+async def test_a_corrected_text_is_shown_to_new_hits_and_open_ones_keep_the_former(engine, researcher):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
+    first, second = [await create_annotator(engine, campaign, name=name) for name in "ab"]
+    held = await lease_hit(engine, first)
+    assert await correct(engine, campaign, "v3", "verb three") == 2
+    resumed = await lease_hit(engine, first)
+    assert resumed.id == held.id
+    assert resumed.texts == held.texts
+    new_hit = await lease_hit(engine, second)
+    assert "verb three" in new_hit.texts
+    await submit_scores(engine, first, resumed)
+    await submit_scores(engine, second, new_hit)
+    exported = await researcher.get(f"/api/v1/campaigns/{campaign.slug}/export/responses")
+    if exported.status_code != 200:
+        exported = await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")
+    rows = [row for row in csv.DictReader(io.StringIO(exported.text)) if row["item"] == "v3"]
+    assert [row["item_version"] for row in rows] == ["1", "2"]
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items/text?item=v3")).text
+    assert "verb 3</div>" in page
+    log = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
+    assert "corrected the text of the item" in log
+
+
+async def test_an_unsuitable_text_is_refused_and_kept_in_the_field(engine, researcher):
+    campaign = await create_launched_campaign(engine, VERBS)
+    address = f"/admin/campaigns/{campaign.slug}/items/text"
+    for new_text, words in (("  ", "nothing to show"), ("verb 3", "This is the present text")):
+        reply = await researcher.post(address, data={"item": "v3", "text": new_text})
+        assert reply.status_code == 422
+        assert words in reply.text
+    assert (await researcher.post(address, data={"item": "v9", "text": "x"})).status_code == 404
+
+
+async def test_an_item_that_every_hit_shows_is_not_retired(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5)
+    async with engine.begin() as connection:
+        await connection.exec_driver_sql("UPDATE campaigns SET always_shown = '{3}'")
+    with pytest.raises(Conflict) as refused:
+        await change(engine, campaign, "retire", "v3")
+    assert refused.value.code == "item_always_shown"
