@@ -62,6 +62,7 @@ from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
+from app.imports.api import item_changes as item_changes_api
 from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
@@ -211,6 +212,7 @@ ROUTERS = (
         campaigns_api.router,
         campaign_files_api.router,
         imports_api.router,
+        item_changes_api.router,
         exports_api.router,
         analysis_api.router,
         auth_api.log_router,

@@ -25,6 +25,7 @@ from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition
+from app.record.retired import IS_RETIRED_SQL
 
 CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
 
@@ -108,7 +109,8 @@ def add_judgments_to_evidence(
 
 
 FIND_POSTERIOR_SCORES = f"""
-    SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} THEN 1 ELSE 0 END AS in_pool
+    SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {IS_RETIRED_SQL}
+                         THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
 """
 

@@ -46,6 +46,7 @@ from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour
 from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.record.retired import IS_RETIRED_SQL
 from app.simulation.annotators import POPULATIONS
 
 DEFAULT_FORECAST_RUNS = 20
@@ -57,7 +58,7 @@ DEFAULT_POPULATION = "mlqe-et-en"
 MAX_FORECAST_SECONDS = 180  # forecasts run one at a time, so a long one keeps others waiting
 LIST_ITEMS_OUT_OF_POOL = text(f"""
     SELECT p.subject FROM posteriors p
-    WHERE {PRESENT_POSTERIORS_CONDITION} AND NOT {is_judgeable_sql("p", unjudged_limit=":people")}
+    WHERE {PRESENT_POSTERIORS_CONDITION} AND (NOT {is_judgeable_sql("p", unjudged_limit=":people")} OR {IS_RETIRED_SQL})
 """)
 
 

@@ -222,6 +222,7 @@ class Item(BaseModel):
     id: str
     text: str = Field(description="What annotators see.")
     fields: dict[str, Any] = Field(description="Every column of the uploaded row.")
+    retired: bool = Field(description="Whether HITs no longer ask about it.")
 
 
 class Items(BaseModel):
@@ -239,7 +240,16 @@ async def list_items(
     """Return one page of the items, ordered by number."""
     campaign = await load_campaign_by_slug(connection, slug)
     total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=offset, limit=limit)
-    item_models = [Item(number=row.number, id=row.external_id, text=row.shown, fields=row.fields) for row in rows]
+    item_models = [
+        Item(
+            number=row.number,
+            id=row.external_id,
+            text=row.shown,
+            fields=row.fields,
+            retired=row.retired_at is not None,
+        )
+        for row in rows
+    ]
     return Items(total=total, items=item_models)
 
 

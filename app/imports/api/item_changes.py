@@ -1,0 +1,110 @@
+"""API of changes of single items: retire, restore, delete, correct, and use as gold or attention items."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from app.accounts.guards import program_router
+from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
+from app.http.dependencies import Now, Transaction, document_refusals
+from app.imports import item_changes, mark_checks
+from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
+from app.imports.mark_checks import CheckToMark
+from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS
+
+router = program_router(
+    "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
+)
+
+ItemId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARACTERS)]
+CHANGE_REFUSALS = {
+    404: "`campaign_not_found`, `item_not_found`",
+    409: "`not_a_draft`, `not_launched`, `item_always_shown`, `not_for_systems`",
+}
+
+
+class ItemsChange(BaseModel):
+    """A change of some items: all of them or none."""
+
+    action: ItemAction = Field(
+        description="`retire` and `restore` after the launch: no new HIT asks about a retired item, and its answers "
+        "and its score stay. `delete` before it."
+    )
+    ids: list[ItemId] = Field(min_length=1, max_length=MAX_ITEMS_PER_CHANGE, description="Ids of the items.")
+
+
+class ItemsChanged(BaseModel):
+    changed: int = Field(description="Items that the request changed. An item that was retired already does not count.")
+
+
+@router.post("/{slug}/items/changes", responses=document_refusals(CAMPAIGN_NOT_FOUND | CHANGE_REFUSALS))
+async def change_items(connection: Transaction, slug: str, change: ItemsChange, now: Now) -> ItemsChanged:
+    """Retire, restore or delete items."""
+    ids = list(dict.fromkeys(change.ids))
+    return ItemsChanged(changed=await item_changes.change_items(connection, slug, change.action, ids, now=now))
+
+
+class NewCheck(BaseModel):
+    """An item that becomes a gold or attention item."""
+
+    id: ItemId
+    expected: str = Field(max_length=1000, description="As in the column `expected` of a table of items.")
+    tolerance: str = Field("", max_length=100, description="As in the column `tolerance`.")
+
+
+class NewChecks(BaseModel):
+    """Items of a draft that become checks: all of them or none."""
+
+    kind: Literal["gold", "attention"]
+    checks: list[NewCheck] = Field(min_length=1, max_length=MAX_ITEMS_PER_CHANGE)
+    keep: bool = Field(
+        False, description="Keep the items in the study, too. The checks are copies with ids of their own."
+    )
+
+
+@router.post(
+    "/{slug}/items/checks",
+    responses=document_refusals(
+        CAMPAIGN_NOT_FOUND
+        | {
+            404: "`campaign_not_found`, `item_not_found`",
+            409: "`not_a_draft`, `no_checks_here`, `id_taken`",
+            422: "`expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`",
+        }
+    ),
+)
+async def mark_items_as_checks(connection: Transaction, slug: str, new_checks: NewChecks) -> ItemsChanged:
+    """Use items as gold or attention items."""
+    checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
+    await mark_checks.mark_items_as_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
+    return ItemsChanged(changed=len(checks))
+
+
+class CorrectedText(BaseModel):
+    """The corrected text of an item."""
+
+    id: ItemId
+    text: str = Field(max_length=MAX_SHOWN_CHARACTERS)
+
+
+class ItemVersion(BaseModel):
+    id: str
+    version: int = Field(description="Number of this version of the text, from 1; in a draft it stays 1.")
+
+
+@router.put(
+    "/{slug}/items/text",
+    responses=document_refusals(
+        CAMPAIGN_NOT_FOUND
+        | {
+            404: "`campaign_not_found`, `item_not_found`",
+            409: "`not_for_systems`",
+            422: "`shown_empty`, `shown_too_long`, `text_unchanged`, `media_missing`, `media_wrong_kind`, "
+            "`media_link_refused`",
+        }
+    ),
+)
+async def correct_item_text(connection: Transaction, slug: str, corrected: CorrectedText, now: Now) -> ItemVersion:
+    """Correct the text of an item. HITs that are open already show the former text; exports say which was judged."""
+    version = await item_changes.correct_item_text(connection, slug, corrected.id, corrected.text, now=now)
+    return ItemVersion(id=corrected.id, version=version)
