@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
-from app.designs.content import Content
+from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.imports import outputs
@@ -98,6 +98,7 @@ class UploadPreview:
         systems: Number of systems in a table of outputs.
         segments: Number of its segments.
         files: Names of files that rows name.
+        looks_like: Kind of media whose file names the texts seem to be, in a campaign of texts.
 
     """
 
@@ -117,6 +118,7 @@ class UploadPreview:
     read_as: ReadOptions = UNICODE_OPTIONS
     quotes: str | None = None
     files: tuple[str, ...] = ()
+    looks_like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,21 @@ def preview_items_table(
         checks=check_count if takes_checks else 0,
         meanings=tuple(meanings),
         files=distinct_file_names(reader.named_media),
+        looks_like=media_kind_of_texts(reader.named_media.content, [row.text for row in preview_rows]),
+    )
+
+
+def media_kind_of_texts(content: Content, texts: Sequence[str]) -> str | None:
+    """Return the kind of media whose file names all of these texts are, None if there is none or items are no text."""
+    if content.kind != "text":
+        return None
+    return next(
+        (
+            kind
+            for kind, pattern in MEDIA_FILE_NAMES.items()
+            if all(" " not in text.strip() and pattern.fullmatch(text.strip()) for text in texts)
+        ),
+        None,
     )
 
 

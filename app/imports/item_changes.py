@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.item_list import load_items_by_ids
 from app.campaigns.lifecycle import lock_campaign, lock_draft
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
@@ -134,6 +135,18 @@ async def find_item_numbers(connection: AsyncConnection, campaign: Campaign, ite
         if item_id not in known_ids:
             raise item_not_found_error(campaign, item_id)
     return [row.number for row in rows]
+
+
+async def load_chosen_items(
+    connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]
+) -> Sequence[Row[Any]]:
+    """Return rows of the list for items and checks with these ids. Raises `NotFound` (`item_not_found`)."""
+    rows = await load_items_by_ids(connection, campaign.id, item_ids)
+    known_ids = {row.external_id for row in rows}
+    for item_id in item_ids:
+        if item_id not in known_ids:
+            raise item_not_found_error(campaign, item_id)
+    return rows
 
 
 async def set_items_retired(

@@ -1,7 +1,7 @@
 """Items pasted into a text field, as the file that they would have been."""
 
 import csv
-import io
+import json
 import re
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ PASTED_FORMATS = {
     "lines": "one text per line",
 }
 PASTED_LINES_COLUMN = "text"
+PASTED_LINES_FILE = "pasted.jsonl"
 MIN_TABLE_COLUMNS = 2
 HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
 
@@ -19,7 +20,7 @@ def file_of_pasted_text(pasted: str, read_as: str = "auto") -> tuple[str, bytes]
     """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
     if read_as == "lines" or (read_as != "table" and not is_table(pasted)):
         lines = [line.strip() for line in pasted.splitlines()]
-        return "pasted.csv", csv_bytes([[PASTED_LINES_COLUMN], *([line] for line in lines if line)])
+        return PASTED_LINES_FILE, json_lines([{PASTED_LINES_COLUMN: line} for line in lines if line])
     if is_json(pasted):
         return "pasted.json", pasted.encode()
     first_line = pasted.lstrip("\r\n").partition("\n")[0]
@@ -52,8 +53,6 @@ def is_separated_table(lines: Sequence[str], separator: str) -> bool:
     return has_names and len(rows) > 1 and all(len(row) == len(header) for row in rows)
 
 
-def csv_bytes(rows: Sequence[Sequence[str]]) -> bytes:
-    """Return rows as CSV in which every cell has quotation marks."""
-    text_file = io.StringIO()
-    csv.writer(text_file, quoting=csv.QUOTE_ALL).writerows(rows)
-    return text_file.getvalue().encode()
+def json_lines(rows: Sequence[dict[str, str]]) -> bytes:
+    """Return rows as JSON, one on each line: unlike in CSV, no mark in a text can mean anything."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

@@ -20,10 +20,11 @@ async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
     await page.context.add_cookies([cookie])
     address = f"{origin}/admin/campaigns/{campaign.slug}"
     await page.goto(f"{address}/items")
-    await page.get_by_text("Use an item as a check").click()
-    await page.get_by_label("Item on this page").select_option("v2")
-    await page.get_by_label("Expected").fill("80")
-    await page.get_by_role("button", name="Use as check").click()
+    await page.get_by_label("Tick v2", exact=True).check()
+    await page.get_by_role("button", name="Use as gold").click()
+    await page.get_by_label("Expected answer of v2").fill("80")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.get_by_role("button", name="Use as gold").click()
     await expect(page.get_by_role("heading", name="5 items")).to_be_visible()
     seen = (await visit()).page
     await seen.context.add_cookies([cookie])

@@ -1,7 +1,5 @@
 """The list of items: search, own columns, items that are pasted or typed, and items that are deleted from a draft."""
 
-import json
-
 import pytest
 
 from app.imports.pasted import file_of_pasted_text
@@ -37,12 +35,12 @@ async def test_own_columns_are_kept_in_the_address(researcher):
 @pytest.mark.parametrize(
     ("pasted", "read_as", "name", "content"),
     [
-        ("Well, then.\nOf course", "auto", "pasted.csv", '"text"\r\n"Well, then."\r\n"Of course"\r\n'),
+        ("Well, then.\nOf course", "auto", "pasted.jsonl", '{"text": "Well, then."}\n{"text": "Of course"}\n'),
         ("id\ttext\n1\tone", "auto", "pasted.tsv", "id\ttext\n1\tone"),
         ("id,text\n1,one", "auto", "pasted.csv", "id,text\n1,one"),
         ("verb;gloss\nrun;move", "auto", "pasted.csv", "verb;gloss\nrun;move"),
         ('[{"id": 1}]', "auto", "pasted.json", '[{"id": 1}]'),
-        ("id,text\n1,one", "lines", "pasted.csv", '"text"\r\n"id,text"\r\n"1,one"\r\n'),
+        ("id,text\n1,one", "lines", "pasted.jsonl", '{"text": "id,text"}\n{"text": "1,one"}\n'),
     ],
 )
 def test_a_pasted_text_is_read_as_what_it_looks_like(pasted, read_as, name, content):
@@ -59,6 +57,19 @@ async def test_pasted_lines_are_previewed_and_imported_as_numbered_items(researc
     assert done.status_code == 303, done.text
     stored = [("1", "A quiet room."), ("2", "Well, it depends.")]
     assert await fetch_rows(engine, "SELECT external_id, shown FROM items ORDER BY number") == stored
+
+
+async def test_names_of_images_in_a_campaign_of_texts_are_noticed(researcher):
+    notice = "These look like images."
+    for content, names, noticed in (
+        ("text", "a.png b.JPG", True),
+        ("text", "a.png b", False),
+        ("image", "a.png b.png", False),
+    ):
+        address = await create(researcher, content=content)
+        pasted = {"pasted": "\n".join(names.split())}
+        page = await researcher.post(f"{address}/items/preview", data=pasted)
+        assert (notice in page.text) == noticed, names
 
 
 async def test_an_item_is_typed_with_an_id_or_the_next_free_number(researcher, engine):
@@ -112,4 +123,3 @@ async def test_after_the_launch_nothing_is_deleted(researcher):
     reply = await researcher.post(f"{address}/items/chosen", data={"action": "delete", "item": "1", "sure": "yes"})
     assert reply.status_code == 409
     assert "items can be retired, but not deleted" in reply.text
-    assert json.dumps("Delete") not in reply.text

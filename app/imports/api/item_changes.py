@@ -38,7 +38,7 @@ class ItemsChanged(BaseModel):
 
 
 @router.post("/{slug}/items/changes", responses=document_refusals(CAMPAIGN_NOT_FOUND | CHANGE_REFUSALS))
-async def change_items(connection: Transaction, slug: str, change: ItemsChange, now: Now) -> ItemsChanged:
+async def change_items_by_program(connection: Transaction, slug: str, change: ItemsChange, now: Now) -> ItemsChanged:
     """Retire, restore or delete items."""
     ids = list(dict.fromkeys(change.ids))
     return ItemsChanged(changed=await item_changes.change_items(connection, slug, change.action, ids, now=now))
@@ -58,7 +58,7 @@ class NewChecks(BaseModel):
     kind: Literal["gold", "attention"]
     checks: list[NewCheck] = Field(min_length=1, max_length=MAX_ITEMS_PER_CHANGE)
     keep: bool = Field(
-        False, description="Keep the items in the study, too. The checks are copies with ids of their own."
+        default=False, description="Keep the items in the study, too. The checks are copies with ids of their own."
     )
 
 
@@ -73,7 +73,7 @@ class NewChecks(BaseModel):
         }
     ),
 )
-async def mark_items_as_checks(connection: Transaction, slug: str, new_checks: NewChecks) -> ItemsChanged:
+async def mark_items_by_program(connection: Transaction, slug: str, new_checks: NewChecks) -> ItemsChanged:
     """Use items as gold or attention items."""
     checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
     await mark_checks.mark_items_as_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
@@ -104,7 +104,9 @@ class ItemVersion(BaseModel):
         }
     ),
 )
-async def correct_item_text(connection: Transaction, slug: str, corrected: CorrectedText, now: Now) -> ItemVersion:
+async def correct_text_by_program(
+    connection: Transaction, slug: str, corrected: CorrectedText, now: Now
+) -> ItemVersion:
     """Correct the text of an item. HITs that are open already show the former text; exports say which was judged."""
     version = await item_changes.correct_item_text(connection, slug, corrected.id, corrected.text, now=now)
     return ItemVersion(id=corrected.id, version=version)

@@ -32,7 +32,7 @@ from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, 
 from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
 from app.imports.named_media import report_missing_and_unnamed_files
 from app.imports.pages.item_list import render_items_page
-from app.imports.pasted import file_of_pasted_text, is_table
+from app.imports.pasted import PASTED_LINES_FILE, file_of_pasted_text
 from app.media import media_store
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import ENCODINGS, ReadOptions, can_be_read
@@ -58,16 +58,6 @@ def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
     return require_uploaded_file(form_data)
-
-
-def is_pasted_as_lines(file: UploadFile, form_data: FormData) -> bool:
-    """Return whether the table was pasted as one text per line, so that it has no ids."""
-    pasted = form_text(form_data, "pasted")
-    return (
-        bool(pasted)
-        and file.filename == "pasted.csv"
-        and not (form_data.get("pasted_as") == "table" or is_table(pasted or ""))
-    )
 
 
 def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
@@ -118,7 +108,9 @@ async def preview_items_upload(
                 report_missing_and_unnamed_files, preview_context["described"].files, media, files_here
             )
     if is_script_request(request):
-        return render_page(request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS})
+        return render_page(
+            request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS, "campaign": campaign}
+        )
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
     async with database.begin() as connection:
         pasted_context: dict[str, Any] = {name: form_text(form_data, name) for name in ("pasted", "pasted_as")}
@@ -153,7 +145,7 @@ async def import_items_from_page(
         file, media = require_uploaded_or_carried_file(form_data), uploaded_media_zip(form_data, settings)
         slot = slots.hold_slot(file.file, *([media.file] if media else []))
         shown, template = form_text(form_data, "shown"), form_text(form_data, "template")
-        default_id_column = ROW_NUMBERS_AS_IDS if is_pasted_as_lines(file, form_data) else "id"
+        default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
         identifier = id_column_or_none(form_text(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
             receipt = await items.import_items(

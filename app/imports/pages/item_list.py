@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from sqlalchemy import Row
-from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.datastructures import FormData
 
 from app.accounts.guards import researcher_router
@@ -56,7 +54,7 @@ async def campaign_items_page(
 
 async def render_items_page(
     request: Request,
-    connection: AsyncConnection,
+    connection: Transaction,
     slug: str,
     *,
     view: ItemListView | None = None,
@@ -85,7 +83,7 @@ async def render_items_page(
 
 
 async def item_table_context(
-    request: Request, connection: AsyncConnection, campaign: CampaignOnPage, view: ItemListView
+    request: Request, connection: Transaction, campaign: CampaignOnPage, view: ItemListView
 ) -> dict[str, Any]:
     """Return the context of the table of items: the rows of a page as annotators see them, and the columns."""
     check_counts = await item_list.count_checks_by_kind(connection, campaign.id)
@@ -198,22 +196,13 @@ async def render_chosen_items(
     """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them."""
     async with database.begin() as connection:
         campaign = await load_campaign_for_page(connection, slug)
-        rows = await load_chosen_rows(connection, campaign, item_ids)
+        rows = await item_changes.load_chosen_items(connection, campaign, item_ids)
         drawn_items, _ = await item_list.draw_items_with_report_counts(connection, campaign, rows)
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
     context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
     allow_external_media(request, campaign)
     context |= {"design": campaign.design}
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
-
-
-async def load_chosen_rows(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[Row[Any]]:
-    """Return the rows of items in the order of their numbers. Raises `NotFound` (`item_not_found`)."""
-    rows = await item_list.load_items_by_ids(connection, campaign.id, item_ids)
-    missing_ids = [item_id for item_id in item_ids if item_id not in {row.external_id for row in rows}]
-    if missing_ids:
-        raise item_changes.item_not_found_error(campaign, missing_ids[0])
-    return list(rows)
 
 
 @router.post(CAMPAIGN_PATH + "/items/checks")
@@ -277,12 +266,12 @@ async def item_text_page(
 
 
 async def render_item_text(
-    request: Request, connection: AsyncConnection, slug: str, item_id: str, *, refusal: Refusal | None = None,
+    request: Request, connection: Transaction, slug: str, item_id: str, *, refusal: Refusal | None = None,
     entered: str | None = None,
 ) -> HTMLResponse:  # fmt: skip
     """Show the text of an item with a field to correct it, and its former texts."""
     campaign = await load_campaign_for_page(connection, slug)
-    (row,) = await load_chosen_rows(connection, campaign, [item_id])
+    (row,) = await item_changes.load_chosen_items(connection, campaign, [item_id])
     versions = await item_changes.load_former_texts(connection, campaign.id, row.number)
     context = {"campaign": campaign, "item": row, "versions": versions, "refusal": refusal}
     context |= {"text": row.shown if entered is None else entered, "kind": CONTENT_KINDS[campaign.content]}
