@@ -108,7 +108,7 @@ async def test_nothing_is_changed_where_nothing_or_something_unknown_is_ticked(r
     await upload(researcher, address, CITIES)
     for fields, status, words in (
         ({"action": "delete", "sure": "yes"}, 422, "Tick the items first"),
-        ({"action": "delete", "item": "9", "sure": "yes"}, 404, "no such item “9”"),
+        ({"action": "delete", "item": "9", "sure": "yes"}, 404, "no item “9”"),
         ({"action": "burn", "item": "1"}, 404, "cannot be changed by “burn”"),
         ({"action": "retire", "item": "1"}, 409, "delete the item instead"),
     ):
