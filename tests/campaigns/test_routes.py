@@ -241,7 +241,7 @@ async def test_settings_of_a_launched_campaign_that_change_meaning_can_be_read_a
         page = (await researcher.get(f"{address}/settings/{step}")).text
         assert "The launch fixed settings with a lock" in page
         asked |= set(re.findall(r'<(?:input|textarea|select)[^>]* name="(\w+)"', page.partition("</nav>")[2]))
-    asked |= {"alert_emails", "alert_webhook", "alert_quiet_minutes"}
+    asked |= {"alert_emails", "alert_webhook", "alert_quiet_minutes", "tags"}
     assert asked == {"csrf", "step", "version", *SETTINGS_EDITABLE_AFTER_LAUNCH}
     refused = await researcher.post(f"{address}/settings/question", data={"question": "How rarely?", "in_short": "Go!"})
     assert refused.status_code == 409
