@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,6 @@ from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
 from app.database.schema import metadata
 from app.database.session import borrow_autocommit_driver, driver_of
-from app.designs.campaign import SECTION_BY_SETTING
 from app.errors import StartupProblem
 from app.inference.online.laws import ONLINE_LAWS
 from app.record.campaign import load_campaign
@@ -77,6 +77,8 @@ async def restore(engine: AsyncEngine, dump: bytes) -> None:
     await engine.dispose()
 
 
+# The settings that had a column of their own; later ones began in a section.
+NAMES_IN_COLUMNS = [name for _, name, _ in import_module("migrations.versions.0003_settings_sections").COLUMNS]
 ODD_SETTINGS = r"""
     UPDATE campaigns SET goal_within = 0.1 + 0.2, goal_width = 50, false_alarms = 1e-17, consent = E'«"Yes"» \\ 😀\n',
         quality_rules = '{"gold: exclude","a, {b}"}', questions = '{}', return_completed = '', welcome = true
@@ -89,12 +91,12 @@ async def settings_of_all(engine: AsyncEngine) -> str:
     async with engine.connect() as connection:
         ids = await connection.scalars(text("SELECT id FROM campaigns ORDER BY id"))
         stored = [settings_of_campaign(await load_campaign(connection, campaign)) for campaign in ids.all()]
-    return repr([[getattr(settings, name) for name in SECTION_BY_SETTING] for settings in stored])
+    return repr([[getattr(settings, name) for name in NAMES_IN_COLUMNS] for settings in stored])
 
 
 async def settings_in_columns(engine: AsyncEngine) -> str:
     """The same from a database in which each setting has a column."""
-    rows = await fetch_rows(engine, f"SELECT {', '.join(SECTION_BY_SETTING)} FROM campaigns ORDER BY id")
+    rows = await fetch_rows(engine, f"SELECT {', '.join(NAMES_IN_COLUMNS)} FROM campaigns ORDER BY id")
     return repr([[*row] for row in rows])
 
 
