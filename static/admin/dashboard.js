@@ -218,7 +218,7 @@ events.addEventListener("error", () => {
   showAge();
   if (hasEnded) refresh(); // leads to the login if the session has ended
   setText(byId("connection"), hasEnded
-    ? "Live updates have stopped. Reload the page to see what is new."
+    ? "Live updates have stopped. Reload the page to see new answers."
     : "The connection was lost. Trying again. Answers are safe, and this page will catch up.");
 });
 addEventListener("pagehide", () => events.close());

@@ -154,7 +154,7 @@ function manageUpload(form) {
       showProblem(message);
     };
     const showLostConnection = async () => {
-      const consequence = noun === "items" ? "Either all items were imported or none. Reload this page to see."
+      const consequence = noun === "items" ? "Either all items were imported or none. Reload this page to check."
         : "Rows that were already imported are kept. Import the same file again to add the others.";
       stop(await isReadable(fileField.files[0]) ? `The connection was lost. ${consequence}` : FILE_CHANGED);
     };

@@ -33,7 +33,7 @@ async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
         assert await violations(seen) == ""
     await page.goto(f"{address}/checks")
     await page.get_by_role("button", name="Use v2 as an item again").click()
-    await expect(page.get_by_text("There are none.")).to_be_visible()
+    await expect(page.get_by_text("No gold or attention items yet.")).to_be_visible()
 
 
 @pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])

@@ -72,7 +72,7 @@ async def test_the_first_page_is_the_list_and_teaches_when_it_is_empty(researche
 
 async def test_a_campaign_from_form_to_finish(researcher):
     address = await create(researcher)
-    assert "Draft created. Next: upload its items." in " ".join(
+    assert "Draft created. Next: upload items." in " ".join(
         (await researcher.get(f"{address}/items?done=created")).text.split()
     )
     assert (await upload(researcher, address)).headers["location"] == f"{address}/items?done=imported"
@@ -277,7 +277,7 @@ async def test_a_launch_is_asked_about_once_and_says_what_becomes_fixed(research
     assert f'action="{address}/launch"' not in (await researcher.get(f"{address}/items")).text
     page = (await researcher.get(f"{address}/launch/confirm")).text
     assert f'action="{address}/launch"' in page
-    assert "6 items with 10 judgments each make 60 judgments" in page
+    assert "6 items with 10 judgments each need 60 judgments" in page
     assert "Can’t be changed later" in page
     assert f"{address}/try/hit" in page  # a HIT to try
     assert "the selection rule (easl);" in page
@@ -413,7 +413,7 @@ async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also
     address = await launched(researcher)
     page = await researcher.post(f"{address}/settings/how-much", data={"goal": "nope", "best_items": "nope"})
     assert page.status_code == 422
-    said = page.text.partition("Nothing was saved yet. Please correct these fields")[2].partition("</ul>")[0]
+    said = page.text.partition("Nothing has been saved. Please correct these fields")[2].partition("</ul>")[0]
     assert re.findall("#([a-z_]+)", said) == ["goal", "best_items"]
     assert [page.text.count(f' id="{name}"') for name in ("goal", "best_items")] == [1, 1]
     assert '<p class="value">nope' not in page.text
@@ -437,7 +437,7 @@ async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(rese
         await upload(researcher, address)
         page = (await researcher.get(f"{address}/launch/confirm")).text
         assert ("no completion code" in page) == (not code)
-        assert ("no limit of HITs per annotator" in page) == (not limit)
+        assert ("no limit on HITs per annotator" in page) == (not limit)
         assert ("come from Prolific" in page) == (not code or not limit)
 
 
@@ -449,7 +449,7 @@ async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_
     assert "settings?setting=hits_per_annotator" in (await researcher.get(f"{address}/share")).text
     assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/settings/how-much")).text
     await researcher.post(f"{address}/settings/how-much", data={"hits_per_annotator": "20"})
-    assert "no limit of HITs per annotator" not in (await researcher.get(f"{address}/share")).text
+    assert "no limit on HITs per annotator" not in (await researcher.get(f"{address}/share")).text
 
 
 async def test_lines_of_a_text_end_in_one_way_although_browsers_send_another(engine, researcher):
@@ -470,7 +470,7 @@ async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_again
     for limit, warned in (("", True), ("20", False)):
         address = await create(researcher, hits_per_annotator=limit)
         page = (await researcher.get(f"{address}/share")).text
-        assert ("no limit of HITs per annotator" in page) == warned
+        assert ("no limit on HITs per annotator" in page) == warned
         assert ("settings?setting=hits_per_annotator" in page) == warned
 
 

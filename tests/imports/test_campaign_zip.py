@@ -212,7 +212,7 @@ async def test_pages_give_and_take_it(engine, researcher):
     assert made.headers["location"] == "/admin/campaigns/verbs-2/items?done=created"
     created = (await researcher.get(made.headers["location"])).text
     assert "Draft created. " in created
-    assert "upload its items" not in created
+    assert "Next: upload items" not in created
     assert "<img src=" in (await researcher.get("/admin/campaigns/verbs-2/items")).text
     wrong = await researcher.post("/admin/campaigns/new/file", files={"file": ("c.zip", zipped(MEDIA))})
     assert wrong.status_code == 422

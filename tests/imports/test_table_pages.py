@@ -41,7 +41,7 @@ async def test_an_older_encoding_is_offered_with_a_sample_and_read_when_it_is_ch
 async def test_what_quotation_marks_are_for_is_asked_where_it_is_unclear(researcher):
     address = await create(researcher)
     page = await preview(researcher, address, STRAY)
-    assert "What are quotation marks for?" in page.text
+    assert "What do quotation marks mean in this file?" in page.text
     assert 'name="quotes" value="text"' in page.text
     assert 'name="quotes" value="cells"' in page.text
     chosen = await preview(researcher, address, STRAY, quotes="text")

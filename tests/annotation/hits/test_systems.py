@@ -396,7 +396,7 @@ async def test_what_is_left_is_said_on_the_overview(engine, researcher):
     page = " ".join((await researcher.get(address)).text.split())
     left = await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors WHERE judgments < 3 ORDER BY 1")
     said = " and ".join(f"{SYSTEMS[number]} ({judgments} of 3)" for number, judgments in left)
-    assert f"ended without all judgments of {said}. They" in page
+    assert f"ended before collecting all judgments of {said}. These" in page
 
 
 async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_as_it_should(engine, researcher):
@@ -405,4 +405,6 @@ async def test_nothing_is_said_of_one_system_that_is_left_when_a_campaign_ends_a
     )
     assert await judged_until(engine, campaign, 8)
     assert await fetch_rows(engine, "SELECT judgments FROM current_posteriors WHERE judgments < 3") == [(2,)]
-    assert "ended without all judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert (
+        "ended before collecting all judgments" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    )

@@ -110,7 +110,7 @@ async def test_a_table_of_people_is_uploaded_and_comes_back_with_links_and_who_u
     ann, _ = csv.DictReader(io.StringIO((await researcher.get(f"{address}.csv")).text))
     assert (bool(ann["opened_at"]), ann["sets_answered"]) == (True, "1")
     shown = (await researcher.get(address)).text
-    assert "2 people have a link, 1 used." in shown
+    assert "2 people have a link (1 used so far)." in shown
     assert ann["link"] in shown
 
 

@@ -121,7 +121,7 @@ async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, r
     ]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "Visitors were turned away: 10 so far today." in page
-    assert "12 visits were turned away since yesterday" in page
+    assert "12 visits have been turned away since yesterday" in page
     assert f"/admin/campaigns/{campaign.slug}/settings?setting=people_per_address" in page
 
 
