@@ -1,8 +1,7 @@
 """Researchers' pages that set a campaign up step by step, each step a form that is saved by itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
@@ -11,46 +10,30 @@ from pydantic import ValidationError
 from app.accounts.guards import researcher_router
 from app.campaigns import (
     empty_campaigns,
-    form,
     form_input,
-    form_sections,
-    form_values,
     lifecycle,
     settings_edits,
     setup_rail,
     step_input,
-    step_report,
 )
-from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons, replace_comparisons
-from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
-from app.campaigns.need_cards import NeedForm
-from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
+from app.campaigns.comparisons import ComparisonUnit, replace_comparisons
+from app.campaigns.form_sections import NEED_FIELD, STEP_TITLES, StepName, step_of_field
+from app.campaigns.needs import need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.pay import HourlyPay, minimums_by_platform
-from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
+from app.campaigns.step_page import EnteredStep, StepPage
 from app.designs.number_parsing import parse_nonnegative_int
-from app.designs.registry import DESIGNS
-from app.errors import Conflict, Invalid, NotFound, Refusal
+from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
 router = researcher_router("/admin")
 
-FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
 NEW_CAMPAIGN_STEP = setup_rail.FIRST_STEP
 MAX_STEP_VERSION = 1_000_000_000
 TemplateQuery = Annotated[str | None, Query(alias="template", description="A question that comes with Easel.")]
-
-
-@dataclass(frozen=True)
-class EnteredStep:
-    """The entries of a form that was not saved, and the reason."""
-
-    values: Mapping[str, str]
-    errors: Mapping[str, str] = field(default_factory=dict)
-    refusal: Refusal | None = None
 
 
 def settings_of_new_campaign(template_name: str | None) -> CampaignSettings:
@@ -184,57 +167,8 @@ def render_step_page(
     `template_name` is the question that a new campaign began with.
     """
     settings = lifecycle.settings_of_campaign(campaign) if campaign else settings_of_new_campaign(template_name)
-    launched = campaign is not None and campaign.status != "draft"
-    stored = form_values.form_values_of_settings(settings)
-    if campaign is None and not template_name:
-        stored = {name: value for name, value in stored.items() if name not in form_input.PLACEHOLDER_VALUES}
-    values, errors = stored, dict[str, str]()
-    if entered:
-        values = step_input.kept_values(settings, step, launched=launched) | dict(entered.values)
-        errors = dict(entered.errors)
-    if launched:
-        values = dict(values) | {name: stored.get(name, "") for name in FIXED_SETTINGS}
-    minimums = form.setting_minimums_after_launch(campaign) if campaign and launched else {}
-    all_sections = form.build_form_sections(values, errors, minimums)
-    design_name = values.get("design", settings.design)
-    unit = ComparisonUnit.of_campaign(campaign, campaign.item_count) if campaign else None
-    if unit and not launched:
-        all_sections = ask_for_comparisons(all_sections, unit, values, errors)
-    sections = form.sections_of_step(all_sections, step, design_name)
-    context: dict[str, Any] = {
-        "campaign": campaign,
-        "step": step,
-        "step_title": STEP_TITLES[step],
-        "rail": setup_rail.build_setup_rail(campaign),
-        "back_step": setup_rail.neighbouring_step(step, -1),
-        "next_step": setup_rail.neighbouring_step(step, 1),
-        "sections": sections,
-        "errors": errors,
-        "problems": step_report.list_problems(all_sections, step, errors),
-        "version": campaign.step_versions.get(step, 0) if campaign else 0,
-        "designs": DESIGNS,
-        "chosen_design": design_name,
-        "chosen_law": settings.update_law,
-        "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
-        "has_no_answers": has_no_answers,
-        "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
-        "pay_section": form_sections.PAY_SECTION,
-        "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
-        "hourly_minimums": minimums_by_platform(),
-        "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
-        "starter_question": load_starter_question(template_name) if template_name else None,
-        "preview_query": form.annotator_preview_query(
-            sections, design_name, {"step": step, "template": template_name or ""}
-        ),
-    }
-    refusal = entered.refusal if entered and not errors else None
-    if entered and refusal:
-        final_values = dict(values) | dict(entered.values) | settings_of_chosen_need(settings, entered.values)
-        context["differences"] = step_report.list_differences(all_sections, step, stored, final_values)
-    if step == STEP_BY_SETTING["goal"] and not launched:
-        has_plain_items = bool(campaign and campaign.item_count and not campaign.segment_count)
-        context["need_cards"] = NeedForm(settings, values, errors, has_plain_items).build_cards()
-    if step == STEP_BY_SETTING["rule"]:
-        need = NEED_BY_NAME.get(need_of_settings(settings))
-        context["chosen_need"] = need.title if need else None
-    return render_page(request, "admin/settings.html", context, refusal=refusal, status=422 if errors else 200)
+    page = StepPage(campaign, step, settings, entered, template_name)
+    context = page.context() | {"has_no_answers": has_no_answers}
+    return render_page(
+        request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
+    )

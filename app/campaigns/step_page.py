@@ -1,0 +1,149 @@
+"""The page of a step: its fields with the stored values, or with what was entered and could not be saved."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
+from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons
+from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
+from app.campaigns.need_cards import NeedForm
+from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
+from app.campaigns.pay import HourlyPay, minimums_by_platform
+from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
+from app.campaigns.starter_questions import load_starter_question
+from app.designs.registry import DESIGNS
+from app.errors import Refusal
+from app.record.campaign import CampaignOnPage
+
+FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
+
+
+@dataclass(frozen=True)
+class EnteredStep:
+    """The entries of a form that was not saved, and the reason."""
+
+    values: Mapping[str, str]
+    errors: Mapping[str, str] = field(default_factory=dict)
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True)
+class StepPage:
+    """The page of a step of a campaign, or of the first step of a campaign that does not exist yet.
+
+    Attributes:
+        settings: The stored settings, or those that a new campaign begins with.
+        entered: What was entered and could not be saved.
+        template_name: The question that a new campaign begins with.
+
+    """
+
+    campaign: CampaignOnPage | None
+    step: StepName
+    settings: CampaignSettings
+    entered: EnteredStep | None = None
+    template_name: str | None = None
+
+    @property
+    def launched(self) -> bool:
+        return self.campaign is not None and self.campaign.status != "draft"
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        return self.entered.errors if self.entered else {}
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Return the refusal that is about no field."""
+        return self.entered.refusal if self.entered and not self.errors else None
+
+    @cached_property
+    def stored_values(self) -> dict[str, str]:
+        values = form_values.form_values_of_settings(self.settings)
+        is_blank = self.campaign is None and not self.template_name
+        hidden_names = form_input.PLACEHOLDER_VALUES if is_blank else ()
+        return {name: value for name, value in values.items() if name not in hidden_names}
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """Return the values of the fields; settings that the launch fixed show what is stored."""
+        values = self.stored_values
+        if self.entered:
+            kept = step_input.kept_values(self.settings, self.step, launched=self.launched)
+            values = kept | dict(self.entered.values)
+        if self.launched:
+            values = values | {name: self.stored_values.get(name, "") for name in FIXED_SETTINGS}
+        return values
+
+    @property
+    def design_name(self) -> str:
+        return self.values.get("design") or str(self.settings.design)
+
+    @cached_property
+    def comparison_unit(self) -> ComparisonUnit | None:
+        return ComparisonUnit.of_campaign(self.campaign, self.campaign.item_count) if self.campaign else None
+
+    @cached_property
+    def all_sections(self) -> list[form.FormSection]:
+        """Return the sections of all steps: a problem of this step may be at a field of another one."""
+        minimums = form.setting_minimums_after_launch(self.campaign) if self.campaign and self.launched else {}
+        sections = form.build_form_sections(self.values, self.errors, minimums)
+        if self.comparison_unit and not self.launched:
+            return ask_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
+        return sections
+
+    @cached_property
+    def sections(self) -> list[form.FormSection]:
+        return form.sections_of_step(self.all_sections, self.step, self.design_name)
+
+    def context(self) -> dict[str, Any]:
+        """Return what the template of the page needs."""
+        return self.campaign_context() | self.form_context() | self.context_of_needs()
+
+    def campaign_context(self) -> dict[str, Any]:
+        campaign, unit = self.campaign, self.comparison_unit
+        return {
+            "campaign": campaign,
+            "step": self.step,
+            "step_title": STEP_TITLES[self.step],
+            "rail": setup_rail.build_setup_rail(campaign),
+            "back_step": setup_rail.neighbouring_step(self.step, -1),
+            "next_step": setup_rail.neighbouring_step(self.step, 1),
+            "version": campaign.step_versions.get(self.step, 0) if campaign else 0,
+            "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
+            "pay_section": form_sections.PAY_SECTION,
+            "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
+            "hourly_minimums": minimums_by_platform(),
+            "starter_question": load_starter_question(self.template_name) if self.template_name else None,
+        }
+
+    def form_context(self) -> dict[str, Any]:
+        preview_context = {"step": self.step, "template": self.template_name or ""}
+        return {
+            "sections": self.sections,
+            "errors": self.errors,
+            "problems": step_report.list_problems(self.all_sections, self.step, self.errors),
+            "differences": self.list_differences() if self.refusal else [],
+            "designs": DESIGNS,
+            "chosen_design": self.design_name,
+            "chosen_law": self.settings.update_law,
+            "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
+            "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
+            "preview_query": form.annotator_preview_query(self.sections, self.design_name, preview_context),
+        }
+
+    def context_of_needs(self) -> dict[str, Any]:
+        campaign, need = self.campaign, NEED_BY_NAME.get(need_of_settings(self.settings))
+        context: dict[str, Any] = {"chosen_need": need.title if need else None}
+        if self.step == STEP_BY_SETTING["goal"] and not self.launched:
+            has_plain_items = bool(campaign and campaign.item_count and not campaign.segment_count)
+            context["need_cards"] = NeedForm(self.settings, self.values, self.errors, has_plain_items).build_cards()
+        return context
+
+    def list_differences(self) -> list[step_report.Difference]:
+        """Return how what was entered differs from what is stored now."""
+        entered = dict(self.entered.values) if self.entered else {}
+        final_values = self.values | entered | settings_of_chosen_need(self.settings, entered)
+        return step_report.list_differences(self.all_sections, self.step, self.stored_values, final_values)
