@@ -164,6 +164,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         ),
         f"POST {CAMPAIGN_PAGES_PATH}/alerts/{{alert}}/seen",
         f"POST {CAMPAIGN_PAGES_PATH}/annotators/{{annotator}}/{{action}}",
+        *(f"POST {CAMPAIGN_PAGES_PATH}/checks/{what}" for what in ("decisions", "rules")),
         f"POST {CAMPAIGN_PAGES_PATH}/annotators/{{annotator}}/answers/{{answer}}/{{action}}",
         f"PATCH {CAMPAIGN_API_PATH}",
         f"DELETE {CAMPAIGN_API_PATH}",

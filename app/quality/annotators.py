@@ -15,6 +15,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_annotators_since
+from app.quality.value_histograms import histogram_bin_count, histogram_bins
 from app.quality.work_time import work_seconds
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, Response, criterion_values_sql
@@ -22,7 +23,6 @@ from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL
 AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 
 MAX_CAMPAIGNS_WITH_MEDIANS = 50
-ANNOTATOR_HISTOGRAM_BINS = 10
 
 # Counted to the first answer only: a later change of it takes no HIT time.
 SECONDS_TO_ANSWER = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.received_at - h.issued_at)::float8 END"
@@ -361,9 +361,7 @@ def value_histograms(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[int, 
     annotator_ids = np.repeat([row.id for row in rows], [len(row.values) for row in rows])
     is_judged = ~np.isnan(values)
     values, hit_index, annotator_ids = values[is_judged], hit_index[is_judged], annotator_ids[is_judged]
-    bin_count = len(design.classes) or ANNOTATOR_HISTOGRAM_BINS
-    bin_positions = values if design.classes else design.to_points(values, hit_index) * ANNOTATOR_HISTOGRAM_BINS / 100.0
-    bin_index = np.clip(bin_positions, 0, bin_count - 1).astype(np.intp)
+    bin_count, bin_index = histogram_bin_count(design), histogram_bins(design, values, hit_index)
     return {
         int(number): np.bincount(bin_index[annotator_ids == number], minlength=bin_count).tolist()
         for number in np.unique(annotator_ids)

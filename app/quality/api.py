@@ -264,6 +264,7 @@ class CheckItemSummary(BaseModel):
         description="Whether more than half of at least five answers failed. Rules ignore such a check."
     )
     not_loaded: int = Field(description="Annotators who reported that its file does not load.")
+    histogram: list[int] = Field(description="Answers in each tenth of the scale, or of each class; empty for places.")
 
 
 @router.get("/findings", responses=document_refusals({404: "`campaign_not_found`"}))

@@ -16,6 +16,7 @@ from app.quality.checks import LIST_CHECK_ANSWERS, load_check_outcomes, outcomes
 from app.quality.expected_answers import ExpectedAnswer, accepted_labels, accepted_range
 from app.quality.inputs import probably_wrong_checks
 from app.quality.registry import QUALITY_RULES
+from app.quality.value_histograms import count_by_bin, histogram_bin_count
 
 MAX_FINDINGS_SHOWN = 200
 
@@ -50,6 +51,7 @@ class CheckLine:
         failed: Number of failed answers.
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
         not_loaded: Number of annotators who reported that its file did not load.
+        histogram: Number of answers in each tenth of the scale, or of each class; empty where the answer is a place.
 
     """
 
@@ -61,6 +63,7 @@ class CheckLine:
     failed: int
     probably_wrong: bool
     not_loaded: int
+    histogram: Sequence[int] = ()
 
 
 async def list_findings(
@@ -83,6 +86,7 @@ def rule_title(rule_name: str) -> str:
 async def list_checks_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
     """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
+    histograms = await load_check_histograms(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
     failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
     wrong_checks, design = probably_wrong_checks(outcomes), campaign.design
@@ -96,9 +100,23 @@ async def list_checks_with_outcome_counts(connection: AsyncConnection, campaign:
             failure_counts[row.number],
             row.number in wrong_checks,
             row.not_loaded,
+            histograms.get(row.number, ()),
         )
         for row in await connection.execute(LIST_CHECKS_WITH_REPORTS, {"campaign": campaign.id})
     ]
+
+
+async def load_check_histograms(connection: AsyncConnection, campaign: Campaign) -> dict[int, list[int]]:
+    """Return by number of the check how many answers are in each tenth of the scale, or of each class."""
+    if not campaign.has_checks or not histogram_bin_count(campaign.design):
+        return {}
+    rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": None})).all()
+    rows_by_check = groupby(sorted(rows, key=lambda row: row.check_number), key=lambda row: row.check_number)
+    histograms = {}
+    for number, check_rows in rows_by_check:
+        values = [row.value for row in check_rows]
+        histograms[number] = count_by_bin(campaign.design, values, range(len(values)))
+    return histograms
 
 
 class CheckAnswerLine(NamedTuple):

@@ -11,11 +11,18 @@ from app.accounts.guards import researcher_router
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
-from app.quality import actions, annotators, listings
+from app.quality import actions, annotators, inbox, listings
 from app.quality.api import Comparisons, Medians, Revisions
-from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
+from app.quality.bulk_decisions import (
+    MAX_ANNOTATORS_AT_ONCE,
+    AnnotatorState,
+    decide_on_annotators,
+    parse_bulk_action,
+)
+from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.rule_reach import load_rule_reaches, too_few_annotators_notice
-from app.quality.settings import active_rules, resolve_rules
+from app.quality.rule_sentences import rule_sentence_parts
+from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -23,6 +30,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 ANNOTATOR_ROWS_PER_PAGE = 50
 REVISION_WAIT_SECONDS = 3.0  # then the page shows scores without the decision
+ANNOTATOR_FIELD_PREFIX = "annotator-"  # of the field with the state of an annotator
 AnnotatorPathName = Annotated[str, PathParameter(max_length=40)]
 AnnotatorPageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
@@ -142,17 +150,65 @@ def redirect_to_annotator(slug: str, annotator: str) -> Response:
 
 
 @router.get("/checks")
-async def checks_page(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+async def checks_page(
+    request: Request, connection: Transaction, slug: str, *, number: AnnotatorPageNumber = 1, before: str = ""
+) -> HTMLResponse:
+    """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
     campaign = await load_campaign_for_page(connection, slug)
     silent = campaign.status == "draft" or not active_rules(campaign)
+    size = inbox.INBOX_ROWS_PER_PAGE
+    quality_inbox = await inbox.load_quality_inbox(
+        connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
+    )
+    rules = resolve_rules(campaign.quality_preset, campaign.quality_rules)
     context = {
         "campaign": campaign,
-        "findings": await listings.list_findings(connection, campaign.id),
-        "max_findings": listings.MAX_FINDINGS_SHOWN,
-        "rule_title": listings.rule_title,
+        "inbox": quality_inbox,
+        "page": Page[Any](number, size, quality_inbox.total),
+        "states_before": parse_states_before(before),
+        "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
+        "max_reason_length": MAX_REASON_CHARACTERS,
+        "bins": campaign.design.classes,
         "checks": await listings.list_checks_with_outcome_counts(connection, campaign),
-        "rules": resolve_rules(campaign.quality_preset, campaign.quality_rules),
+        "rules": rules,
+        "rule_actions": RULE_ACTIONS,
+        "sentences": {name: rule_sentence_parts(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
         "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
+        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
     }
     return render_page(request, "admin/checks.html", context)
+
+
+@router.post("/checks/decisions")
+async def post_bulk_decision(
+    form: FormFields, database: Database, revisions: Revisions, slug: str, *, now: Now
+) -> Response:
+    """Apply a decision to the chosen annotators, or to the one beside the pressed button, and offer to undo it."""
+    action, _, only = form.get("action", "").partition(":")
+    states = {
+        name.removeprefix(ANNOTATOR_FIELD_PREFIX): state
+        for name, state in form.items()
+        if name.startswith(ANNOTATOR_FIELD_PREFIX)
+    }
+    outcome = await decide_on_annotators(
+        database,
+        slug,
+        [only] if only else [*states],
+        parse_bulk_action(action),
+        reason=form.get("reason", ""),
+        now=now,
+        states_to_restore=states,
+    )
+    await revisions.start_revision_and_wait(outcome.campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
+    before = "" if action == "undo" else ",".join(f"{name}.{state}" for name, state in outcome.states_before.items())
+    notice = "decision-undone" if action == "undo" else "no-decision"
+    query = urlencode({"before": before} if before else {"done": notice})
+    return RedirectResponse(f"/admin/campaigns/{slug}/checks?{query}", status_code=303)
+
+
+def parse_states_before(before: str) -> dict[str, str]:
+    """Return the states by annotator's name in a text such as `A1.active,A7.held`; anything else in it is ignored."""
+    pairs = [part.partition(".")[::2] for part in before.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
+    states = get_args(AnnotatorState)
+    return {name: state for name, state in pairs if ANNOTATOR_NAME_PATTERN.fullmatch(name) and state in states}

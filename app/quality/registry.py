@@ -6,6 +6,7 @@ from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions
 from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
+from app.quality.rules.pooled_signs import PooledSigns
 from app.quality.rules.straight_lining import StraightLining
 from app.quality.rules.too_fast import TooFast
 
@@ -13,6 +14,6 @@ QUALITY_RULES: dict[str, type[QualityRule]] = {
     rule.name: rule
     for rule in (
         *(FailedGoldRule, FailedAttentionRule, TooFast, StraightLining, ScaleEndsRule, ScaleMiddleRule),
-        *(AgreementWithOthers, Contradictions, AtRandom),
+        *(AgreementWithOthers, Contradictions, AtRandom, PooledSigns),
     )
 }

@@ -11,6 +11,7 @@ from app.designs.field_flags import InputModel
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 
 RuleAction = Literal["nothing", "warn", "hold", "exclude"]
 
@@ -31,9 +32,10 @@ class RuleRequirement:
     Attributes:
         count: Number of units, if all of them speak against the annotator.
         unit: The unit, in the singular.
-        count_per_other: Number of units that each of `MIN_OTHER_ANNOTATORS` other annotators needs; 0 for rules that do
-            not compare annotators.
+        count_per_other: Number of units that each of `other_annotators` others needs; 0 for rules that do not compare
+            annotators.
         target: Annotators that the rule can find with this amount.
+        other_annotators: Number of others to compare with.
 
     """
 
@@ -41,6 +43,7 @@ class RuleRequirement:
     unit: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
     count_per_other: int = 0
     target: str = "anyone"
+    other_annotators: int = MIN_OTHER_ANNOTATORS
 
 
 class QualityRule(InputModel, ABC):
@@ -49,6 +52,7 @@ class QualityRule(InputModel, ABC):
     Attributes:
         name: Key in `QUALITY_RULES`, stored with findings.
         explanation: What the rule can tell and what it cannot, for people.
+        condition: When the rule acts, as the end of a sentence: “Warn me when …”. A threshold stands in braces.
         reads_values: Whether the rule reads the values of answers, and so looks at each criterion of a campaign
             separately.
 
@@ -59,11 +63,12 @@ class QualityRule(InputModel, ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     explanation: ClassVar[str]
+    condition: ClassVar[str] = ""
     reads_values: ClassVar[bool] = True
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:  # noqa: ARG002  (some rules read it)
-        """Return the number by which annotators are compared; NaN if too little is known, or if the rule does not
-        compare annotators.
+    def measure(self, behaviour: AnnotatorBehaviour) -> float | tuple[float, ...]:  # noqa: ARG002  (some rules read it)
+        """Return the number by which annotators are compared, or several; NaN if too little is known, or if the rule
+        does not compare annotators.
         """
         return nan
 
@@ -85,7 +90,7 @@ class QualityRule(InputModel, ABC):
 
         Args:
             behaviour: The annotator's behaviour.
-            other_measures: `measure` of each other annotator.
+            other_measures: `measure` of each other annotator, (O,), or (O, M) if it returns several numbers.
             false_alarm_rate: Share of careful people that the rule may find, 0 to 1, however often it looks at them.
 
         """

@@ -127,7 +127,7 @@ def describe_rule_reach(
         return RuleReach("", f"The update law {law.name} does not estimate which annotators answer at random.")
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:
-        starts_at += f", if {MIN_OTHER_ANNOTATORS} others have {requirement.count_per_other} or more each"
+        starts_at += f", if {requirement.other_annotators} others have {requirement.count_per_other} or more each"
     starts_at += "."
     if not requirement.unit.startswith("failed"):
         reason = too_little_work_reason(requirement, workload)

@@ -151,7 +151,7 @@ def findings_of_rule(
     all_annotator_ids, rule = list(behaviours), rule_choice.rule
     measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
     results = [
-        (number, rule.evaluate(behaviours[number], np.delete(measures, index), false_alarm_rate))
+        (number, rule.evaluate(behaviours[number], np.delete(measures, index, axis=0), false_alarm_rate))
         for index, number in enumerate(all_annotator_ids)
         if annotator_ids is None or number in annotator_ids
     ]

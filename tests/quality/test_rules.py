@@ -12,6 +12,7 @@ from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions, count_contradicted_and_implied_pairs
 from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
+from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, count_reversed_pairs
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
@@ -217,3 +218,37 @@ def test_what_the_law_is_nearly_sure_of_is_found_when_it_knows_enough():
     assert evaluate(AtRandom(), annotator_behaviour(np.zeros(40), random_answer_probability=0.995)) is not None
     assert evaluate(AtRandom(), annotator_behaviour(np.zeros(39), random_answer_probability=0.995)) is None
     assert evaluate(AtRandom(), annotator_behaviour(np.zeros(40), random_answer_probability=0.98)) is None
+
+
+def test_one_who_sets_28_of_28_to_the_middle_is_found_beside_four_others():
+    rng = np.random.default_rng(1)
+    middle = annotator_behaviour(rng.integers(49, 52, 28) / 100, rng.random(28), n=4)
+    for count in (4, 2):
+        found = evaluate(PooledSigns(), middle, careful_crowd(rng, count, judgments=30))
+        assert "answers repeat the value of a clearly different item" in found.sentence
+    assert evaluate(PooledSigns(), middle, careful_crowd(rng, 1, judgments=30)) is None
+
+
+def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
+    others = [annotator_behaviour(np.linspace(0, 1, 30)) for _ in range(4)]
+    fast = annotator_behaviour(np.linspace(0, 1, 30), seconds=np.full(6, 3.0))
+    failed = {"attention_met": np.zeros(2, bool), "gold_met": np.zeros(2, bool)}
+    careless = evaluate(PooledSigns(), replace(fast, **failed), others)
+    # Factors by hand: 140.3 for two of two at 5 %, 10.33 for two of two at 20 %, 18.14 for six of six at 50 %, and .04
+    # for none of 24 at 50 %. Each counts as (1 + factor) / 2.
+    assert careless.measures.pop("evidence") == pytest.approx(np.log(70.66 * 5.667 * 9.571 * 0.52), abs=0.002)
+    assert careless.measures == {"attention": 2, "gold": 2, "fast": 6}
+    assert evaluate(PooledSigns(), fast, others) is None
+    for sign, met in failed.items():
+        assert evaluate(PooledSigns(), replace(fast, **{sign: met}), others) is None
+
+
+def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_by_pairs():
+    one = annotator_behaviour([0.5, 0.5, 0.9, 0.52, 0.1], [0.1, 0.15, 0.9, 0.55, 0.2], n=1)
+    # The third is compared with the first, the fourth with the first (.52 repeats .5), the fifth with the third.
+    assert count_repeated_values(one) == (1, 3)
+    # pairs: the first two are not clearly different; the next two are in the right order.
+    assert count_reversed_pairs(one) == (0, 1)
+    assert count_reversed_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
+    labels = replace(one, answer_kind="ordered_classes", class_count=5)
+    assert count_repeated_values(labels) == (0, 2)  # clearly different is half the scale here

@@ -31,6 +31,10 @@ class AgreementWithOthers(QualityRule):
 
     name: ClassVar[str] = "agreement"
     title: ClassVar[str] = "Disagrees with others"
+    condition: ClassVar[str] = (
+        "an annotator reaches less than {share_percent} % of the usual agreement, "
+        "on items that {fewest_others} or more others judged"
+    )
     explanation: ClassVar[str] = (
         "Compares answers with those of the others: by the correlation with their mean or, for labels, by the share "
         "equal to their most frequent label. An annotator is flagged only if even the upper end of the interval is "

@@ -17,6 +17,10 @@ class AtRandom(QualityRule):
 
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
+    condition: ClassVar[str] = (
+        "an annotator answers at random with a probability of {least_probability} "
+        "or more, after {fewest_judgments} judgments"
+    )
     explanation: ClassVar[str] = (
         "Finds people who probably answer at random, as estimated by the update law easl-aware. Other update laws "
         "make no such estimate. The law compares annotators by how well their answers agree, so it has the same "

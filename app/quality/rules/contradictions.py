@@ -24,6 +24,9 @@ class Contradictions(QualityRule):
 
     name: ClassVar[str] = "contradictions"
     title: ClassVar[str] = "Contradicts their own answers"
+    condition: ClassVar[str] = (
+        "an annotator reverses more than {least_percent} % of the pairs that earlier answers imply"
+    )
     explanation: ClassVar[str] = (
         "Finds people who reverse pairs whose order follows from their earlier answers. It needs many answers by one "
         "person about the same items, and misses people who are always wrong. Careful people contradict themselves "

@@ -80,6 +80,7 @@ class ScaleEndsRule(ScaleRegionRule):
 
     name: ClassVar[str] = "ends"
     title: ClassVar[str] = "Always the ends of the scale"
+    condition: ClassVar[str] = "more than {least_percent} % of an annotator’s answers are at the ends of the scale"
     explanation: ClassVar[str] = (
         "Finds people who answer within a twentieth of the two ends far more often than others. "
         "Some people and some items are extreme, and their order can still be right."
@@ -96,6 +97,7 @@ class ScaleMiddleRule(ScaleRegionRule):
 
     name: ClassVar[str] = "middle"
     title: ClassVar[str] = "Always the middle of the scale"
+    condition: ClassVar[str] = "more than {least_percent} % of an annotator’s answers are in the middle of the scale"
     explanation: ClassVar[str] = (
         "Finds people who answer within a twentieth of the middle far more often than others. People who are honestly "
         "unsure do the same; offer “cannot be judged” for them."

@@ -51,6 +51,7 @@ class FailedGoldRule(FailedChecksRule):
 
     name: ClassVar[str] = "gold"
     title: ClassVar[str] = "Fails gold items"
+    condition: ClassVar[str] = "an annotator fails more than {careful_percent} % of gold items"
     explanation: ClassVar[str] = (
         "Finds people who miss known answers. Gold items that most people fail are ignored, since they are probably "
         "wrong. The rule cannot distinguish carelessness from a different view of these items."
@@ -73,6 +74,7 @@ class FailedAttentionRule(FailedChecksRule):
 
     name: ClassVar[str] = "attention"
     title: ClassVar[str] = "Fails attention items"
+    condition: ClassVar[str] = "an annotator fails more than {careful_percent} % of attention items"
     explanation: ClassVar[str] = (
         "Finds people who do not follow the instruction in an item, and so probably do not read items. It misses "
         "people who "

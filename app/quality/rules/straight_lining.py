@@ -22,6 +22,7 @@ class StraightLining(QualityRule):
 
     name: ClassVar[str] = "straight_lining"
     title: ClassVar[str] = "Repeats the same answer"
+    condition: ClassVar[str] = "more than {least_percent} % of an annotator’s answers are like the one before"
     explanation: ClassVar[str] = (
         "Finds people who repeat nearly the same values, labels or order from one judgment or HIT to the next, far "
         "more often than others. Careful people also repeat answers for similar items, so the rule compares with "

@@ -22,6 +22,10 @@ class TooFast(QualityRule):
     name: ClassVar[str] = "too_fast"
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
+    condition: ClassVar[str] = (
+        "an annotator answers most HITs in less than {share_percent} % of the usual time, which "
+        "annotators with {fewest_hits} or more HITs define"
+    )
     explanation: ClassVar[str] = (
         "Finds people who take only a small part of the usual time, which is the median of the others’ medians. "
         "Some people are quick and good. Slow answers are ignored, because people take breaks."

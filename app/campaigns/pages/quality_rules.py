@@ -1,0 +1,24 @@
+"""Form of rules as sentences on the page Quality."""
+
+from fastapi import Response
+from fastapi.responses import RedirectResponse
+
+from app.accounts.guards import researcher_router
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.http.dependencies import FormFields, Transaction
+from app.quality.rule_sentences import rule_lines_of_form
+
+router = researcher_router("/admin/campaigns/{slug}")
+
+
+@router.post("/checks/rules")
+async def save_rules(values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Store actions and thresholds of rules as the campaign's custom rules."""
+
+    def with_rules_of_form(settings: CampaignSettings) -> CampaignSettings:
+        lines = rule_lines_of_form(settings.quality_preset, values)
+        return settings.model_copy(update={"quality_rules": lines})
+
+    await lifecycle.edit_settings(connection, slug, with_rules_of_form)
+    return RedirectResponse(f"/admin/campaigns/{slug}/checks?done=rules", status_code=303)

@@ -1,0 +1,251 @@
+"""Quality inbox: annotators by rules, the ones that need a decision first.
+
+A rule's state of an annotator follows from its stored findings and from the amount of their work. No value is read: a
+request needs no statistics.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.designs.campaign import Campaign
+from app.errors import pluralize
+from app.quality.decisions import BlockedState
+from app.quality.rule import RuleRequirement
+from app.quality.rule_reach import RuleReach, load_rule_reaches
+from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
+from app.quality.settings import active_rules
+
+RuleState = Literal["flagged", "fine", "unknown", "off"]
+
+INBOX_ROWS_PER_PAGE = 50
+
+COUNT_INBOX_ROWS = text("""
+    SELECT count(*) FILTER (WHERE a.answered OR a.barred IS NOT NULL) AS listed,
+           count(*) FILTER (WHERE NOT a.answered AND a.barred IS NULL) AS left_early
+    FROM (SELECT a.barred, EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)
+                 AS answered FROM annotators a WHERE a.campaign_id = :campaign) AS a
+""")
+
+# Flagged annotators without a decision come first, then held ones, then those without a finding, then excluded ones.
+LIST_INBOX_ROWS = text("""
+    SELECT * FROM (
+        SELECT a.id, 'A' || row_number() OVER (ORDER BY a.id) AS name, a.barred, a.barred_reason,
+               (SELECT count(DISTINCT f.rule) FROM findings f
+                WHERE f.campaign_id = :campaign AND f.annotator_id = a.id) AS findings,
+               EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.annotator_id = a.id) AS answered
+        FROM annotators a WHERE a.campaign_id = :campaign
+    ) AS a
+    WHERE a.answered OR a.barred IS NOT NULL
+    ORDER BY CASE WHEN a.barred IS NULL AND a.findings > 0 THEN 0 WHEN a.barred = 'held' THEN 1
+                  WHEN a.barred IS NULL THEN 2 ELSE 3 END, a.findings DESC, a.id
+    LIMIT :limit OFFSET :offset
+""")
+
+COUNT_WORK_BY_ANNOTATOR = text("""
+    SELECT a.id, coalesce(sum(cardinality(r.items)), 0) AS judgments, count(r.seq) AS hits
+    FROM unnest(CAST(:those AS bigint[])) AS a (id)
+    LEFT JOIN responses r ON r.campaign_id = :campaign AND r.annotator_id = a.id AND r.replaces IS NULL
+    GROUP BY a.id
+""")
+
+COUNT_CHECKS_MET_BY_ANNOTATOR = text("""
+    SELECT a.annotator_id AS id, i.kind, count(*) AS shown
+    FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
+    WHERE a.campaign_id = :campaign AND a.annotator_id = ANY(CAST(:those AS bigint[])) GROUP BY 1, 2
+""")
+
+LIST_FINDINGS_OF_ANNOTATORS = text("""
+    SELECT DISTINCT ON (annotator_id, rule) annotator_id AS id, rule, said, found_at FROM findings
+    WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[])) ORDER BY annotator_id, rule, id DESC
+""")
+
+# The largest amounts of work; one more than needed, since the annotator in question does not count.
+LIST_LARGEST_WORK = text("""
+    SELECT count(*) AS hits, sum(cardinality(items)) AS judgments FROM responses
+    WHERE campaign_id = :campaign AND replaces IS NULL GROUP BY annotator_id ORDER BY 1 DESC LIMIT :limit
+""")
+
+
+@dataclass(frozen=True)
+class AnnotatorWork:
+    """Amount of an annotator's work, in the units of `RuleRequirement`."""
+
+    hits: int = 0
+    judgments: int = 0
+    gold_items: int = 0
+    attention_items: int = 0
+
+    def amount_of(self, unit: str) -> int:
+        """Return the amount in a unit. An implied pair needs a HIT of its own, so HITs bound them."""
+        return {
+            "HIT": self.hits,
+            "implied pair": self.hits,
+            "judgment": self.judgments,
+            "failed gold item": self.gold_items,
+            "failed attention item": self.attention_items,
+        }[unit]
+
+
+class InboxCell(NamedTuple):
+    """State of a rule about an annotator, with the evidence for it as a sentence."""
+
+    state: RuleState
+    evidence: str
+
+
+@dataclass(frozen=True)
+class InboxRow:
+    """An annotator with a cell for each active rule, in the order of the rules."""
+
+    id: int
+    name: str
+    barred: BlockedState | None
+    barred_reason: str | None
+    hits: int
+    cells: Mapping[str, InboxCell]
+
+    @property
+    def flags(self) -> int:
+        """Number of rules with a finding."""
+        return sum(cell.state == "flagged" for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class QualityInbox:
+    """A page of the inbox.
+
+    Attributes:
+        rows: The annotators, those that need a decision first.
+        rule_titles: Titles of the active rules that apply to the campaign, by name.
+        total: Number of annotators who answered or are blocked.
+        left_early: Number of annotators who left before their first answer.
+
+    """
+
+    rows: Sequence[InboxRow]
+    rule_titles: Mapping[str, str]
+    total: int
+    left_early: int
+
+
+async def load_quality_inbox(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    *,
+    item_count: int,
+    limit: int = INBOX_ROWS_PER_PAGE,
+    offset: int = 0,
+) -> QualityInbox:
+    """Return a page of the annotators by rules."""
+    choices = active_rules(campaign)
+    reaches = await load_rule_reaches(connection, campaign, item_count=item_count)
+    applicable = {name: choice for name, choice in choices.items() if reaches[name].starts_at}
+    key: dict[str, Any] = {"campaign": campaign.id}
+    counts = (await connection.execute(COUNT_INBOX_ROWS, key)).one()
+    rows = (await connection.execute(LIST_INBOX_ROWS, key | {"limit": limit, "offset": offset})).all()
+    findings, work = await load_findings_and_work(connection, key | {"those": [row.id for row in rows]})
+    largest = (await connection.execute(LIST_LARGEST_WORK, key | {"limit": 1 + MIN_OTHER_ANNOTATORS})).all()
+    rate = campaign.false_alarms / 1000
+    requirements = {
+        name: choice.rule.requirement(campaign.design.value_kind, rate) for name, choice in applicable.items()
+    }
+    return QualityInbox(
+        [
+            inbox_row(
+                row,
+                findings=findings,
+                work=work.get(row.id, AnnotatorWork()),
+                requirements=requirements,
+                reaches=reaches,
+                largest_work=largest,
+            )
+            for row in rows
+        ],
+        {name: choice.rule.title for name, choice in applicable.items()},
+        counts.listed,
+        counts.left_early,
+    )
+
+
+async def load_findings_and_work(
+    connection: AsyncConnection, parameters: Mapping[str, Any]
+) -> tuple[dict[tuple[int, str], str], dict[int, AnnotatorWork]]:
+    """Return the newest finding by annotator and rule, and the work by annotator."""
+    findings = {
+        (row.id, row.rule): row.said for row in await connection.execute(LIST_FINDINGS_OF_ANNOTATORS, parameters)
+    }
+    checks = {
+        (row.id, row.kind): row.shown for row in await connection.execute(COUNT_CHECKS_MET_BY_ANNOTATOR, parameters)
+    }
+    work = {
+        row.id: AnnotatorWork(
+            row.hits, row.judgments, checks.get((row.id, "gold"), 0), checks.get((row.id, "attention"), 0)
+        )
+        for row in await connection.execute(COUNT_WORK_BY_ANNOTATOR, parameters)
+    }
+    return findings, work
+
+
+def inbox_row(
+    row: Row[Any],
+    *,
+    findings: Mapping[tuple[int, str], str],
+    work: AnnotatorWork,
+    requirements: Mapping[str, RuleRequirement],
+    reaches: Mapping[str, RuleReach],
+    largest_work: Sequence[Row[Any]],
+) -> InboxRow:
+    """Return an annotator's row. `largest_work` holds the largest amounts in the campaign, the largest first."""
+    cells = {
+        name: inbox_cell(
+            requirement,
+            reaches[name].never_reason,
+            findings.get((row.id, name), ""),
+            work,
+            count_other_annotators_with(requirement, work, largest_work),
+        )
+        for name, requirement in requirements.items()
+    }
+    return InboxRow(row.id, row.name, row.barred, row.barred_reason, work.hits, cells)
+
+
+def count_other_annotators_with(
+    requirement: RuleRequirement, own_work: AnnotatorWork, largest_work: Sequence[Row[Any]]
+) -> int:
+    """Return how many others have enough work to be compared with; more than `MIN_OTHER_ANNOTATORS` are not counted."""
+    unit = "judgments" if requirement.unit == "judgment" else "hits"
+    enough = sum(getattr(row, unit) >= requirement.count_per_other for row in largest_work)
+    is_among_them = getattr(own_work, unit) >= requirement.count_per_other
+    return enough - is_among_them if enough <= MIN_OTHER_ANNOTATORS else MIN_OTHER_ANNOTATORS
+
+
+def inbox_cell(
+    requirement: RuleRequirement, never_reason: str, finding: str, work: AnnotatorWork, other_annotators: int
+) -> InboxCell:
+    """Return the state of a rule about an annotator.
+
+    Args:
+        requirement: The work that the rule needs.
+        never_reason: Why the rule finds no one in this campaign, empty if it may.
+        finding: The newest finding as a sentence, empty without one.
+        work: The annotator's work.
+        other_annotators: Number of others with enough work to be compared with, up to `MIN_OTHER_ANNOTATORS`.
+
+    """
+    if finding:
+        return InboxCell("flagged", finding)
+    amount, unit = work.amount_of(requirement.unit), requirement.unit.removeprefix("failed ")
+    if unit == "implied pair":
+        unit = "HIT"
+    if amount < requirement.count:
+        if never_reason:
+            return InboxCell("unknown", never_reason)
+        return InboxCell("unknown", f"Needs {pluralize(requirement.count, unit)}; so far {amount:,}.")
+    if requirement.count_per_other and other_annotators < requirement.other_annotators:
+        needed = f"{requirement.other_annotators} others with {pluralize(requirement.count_per_other, unit)} each"
+        return InboxCell("unknown", f"Needs {needed}; so far {other_annotators}.")
+    return InboxCell("fine", f"Nothing found in {pluralize(amount, unit)}.")

@@ -1,0 +1,217 @@
+"""Rule that pools several signs of carelessness into one test, so that a short visit can be enough.
+
+Each sign is an event that a careful annotator shows in at most a known share of its cases, whatever came before. The
+Bayes factor of a sign (`sequential_limits.log_bayes_factor`) is then a martingale, or falls on average. Half is staked
+on each sign and half is kept: the product of (1 + factor) / 2 over all signs is a martingale, too, and exceeds
+1 / `false_alarm_rate` with a probability of at most `false_alarm_rate`, however often it is looked at (Ville 1939). A
+sign that does not show costs at most a factor of 2, so it cannot hide the others.
+
+The signs of one HIT are read one after the other: its time, its checks, and its values. “Whatever came before” includes
+those that were read earlier.
+"""
+
+import math
+from itertools import count
+from math import nan
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from typing_extensions import override
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
+from app.quality.rules.ends_or_middle import has_ends_and_middle
+from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE, halfway_to_always
+from app.quality.sequential_limits import log_bayes_factor
+
+MIN_OTHERS_WITH_SIGNS = 2  # the contrast between items says much already, so a few others suffice
+MIN_CASES = 10  # with fewer, an annotator does not say what is usual
+MIN_CONTRAST = 0.2  # of the scale: items that the others place that far apart are clearly different
+CHANCE_OF_REVERSAL = 0.5
+MAX_FAST_SHARE = 0.5
+FAST_SHARE_OF_USUAL = 1 / 3
+CAREFUL_GOLD_FAILURES, CAREFUL_ATTENTION_FAILURES = 0.2, 0.05
+MEASURES = ("same", "reversed", "seconds")
+
+
+class Sign(NamedTuple):
+    """A sign of carelessness: how often it occurred, and the largest share of a careful annotator."""
+
+    name: str
+    events: int
+    cases: int
+    max_share: float
+    sentence: str
+
+    @property
+    def log_factor(self) -> float:
+        """Logarithm of the Bayes factor against the careful annotator."""
+        return log_bayes_factor(self.events, self.cases, self.max_share) if self.cases else 0.0
+
+
+class PooledSigns(QualityRule):
+    """Finds annotators whose checks, pace and values together are too careless for an accident."""
+
+    name: ClassVar[str] = "signs"
+    title: ClassVar[str] = "Signs of carelessness"
+    condition: ClassVar[str] = (
+        "failed checks, haste and values together speak against an annotator, who may repeat a value in "
+        "{least_percent} % of the answers to clearly different items"
+    )
+    explanation: ClassVar[str] = (
+        "Pools failed gold and attention items, HITs in less than a third of the usual time, the same value for items "
+        "that the others place clearly apart, and pairs of such items in reversed order. It works for short visits and "
+        "with two or more others. An annotator who sees all items differently from the others can look careless."
+    )
+
+    least_percent: Percent = Field(
+        default=50, title="Same value, at least (%)",
+        description="With a lower share of repeated values for clearly different items, these do not count as a sign.",
+    )  # fmt: skip
+
+    def measure(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:
+        """Return the share of repeated values, the share of reversed pairs and the median seconds."""
+        seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
+        counts = count_repeated_values(behaviour), count_reversed_pairs(behaviour)
+        shares = [events / cases if cases >= MIN_CASES else nan for events, cases in counts]
+        return (*shares, float(np.median(seconds)) if len(seconds) else nan)
+
+    @override
+    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
+        """Return whether the answers are on a scale."""
+        return has_ends_and_middle(answer_kind, class_count)
+
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+        """Return the number of judgments that suffices if all have the same value and the others' never do."""
+        max_share, limit = halfway_to_always(0.0, self.least_percent), -math.log(false_alarm_rate)
+        repeats = next(n for n in count(1) if log_staked_half(log_bayes_factor(n, n, max_share)) >= limit)
+        return RuleRequirement(
+            1 + repeats, "judgment", 1 + MIN_CASES, "anyone who always gives the same value", MIN_OTHERS_WITH_SIGNS
+        )
+
+    @override
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
+        """Find the annotator if all signs together are too strong for an accident."""
+        if not self.supports(behaviour.answer_kind, behaviour.class_count):
+            return None
+        signs = self.find_signs(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
+        log_evidence = sum(log_staked_half(sign.log_factor) for sign in signs)
+        if log_evidence < -math.log(false_alarm_rate):
+            return None
+        shown = sorted((sign for sign in signs if sign.log_factor > 0), key=lambda sign: -sign.log_factor)
+        measures = {sign.name: float(sign.events) for sign in shown}
+        return RuleFinding(measures | {"evidence": log_evidence}, f"{'; '.join(sign.sentence for sign in shown)}.")
+
+    def find_signs(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
+        """Return all signs that can be judged. `other_measures` is (O, 3)."""
+        usual = [median_of_few(other_measures[:, place]) for place in range(len(MEASURES))]
+        signs = [
+            check_sign("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
+            check_sign("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
+        ]
+        if not math.isnan(usual[0]):
+            signs.append(self.repetition_sign(behaviour, usual[0]))
+        if not math.isnan(usual[1]):
+            signs.append(reversal_sign(behaviour, usual[1]))
+        if not math.isnan(usual[2]):
+            signs.append(haste_sign(behaviour, usual[2]))
+        return signs
+
+    def repetition_sign(self, behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
+        """Return how often clearly different items got the same value."""
+        events, cases = count_repeated_values(behaviour)
+        sentence = (
+            f"{events} of {cases} answers repeat the value of a clearly different item (usual is "
+            f"{format_share(usual_share)})"
+        )
+        return Sign("repeated", events, cases, halfway_to_always(usual_share, self.least_percent), sentence)
+
+
+def log_staked_half(log_factor: float) -> float:
+    """Logarithm of (1 + factor) / 2: what remains of a stake of which one half was kept."""
+    return float(np.logaddexp(0.0, log_factor)) - math.log(2.0)
+
+
+def median_of_few(values: Array) -> float:
+    """Median of the known values, NaN below `MIN_OTHERS_WITH_SIGNS`."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) >= MIN_OTHERS_WITH_SIGNS else nan
+
+
+def check_sign(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
+    """Return how many checks of a kind were failed."""
+    failed = int((~met).sum())
+    return Sign(kind, failed, len(met), max_share, f"failed {failed} of {len(met)} {kind} items")
+
+
+def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
+    """Return how many HITs took less than a third of the usual time."""
+    seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
+    fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
+    sentence = f"{fast} of {len(seconds)} HITs in less than a third of the usual {usual_seconds:.0f} s"
+    return Sign("fast", fast, len(seconds), MAX_FAST_SHARE, sentence)
+
+
+def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
+    """Return how many pairs of clearly different items were put in the reversed order.
+
+    A careful annotator may reverse up to half-way from the usual share to chance.
+    """
+    events, cases = count_reversed_pairs(behaviour)
+    max_share = (max(usual_share, 0.01) + CHANCE_OF_REVERSAL) / 2 if usual_share < CHANCE_OF_REVERSAL else 0.99
+    sentence = (
+        f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
+        f"{format_share(usual_share)})"
+    )
+    return Sign("reversed", events, cases, max_share, sentence)
+
+
+def min_contrast(behaviour: AnnotatorBehaviour) -> float:
+    """Return from which difference of the others' means on two items are clearly different: two labels at least."""
+    return max(MIN_CONTRAST, 2.0 / (behaviour.class_count - 1) if behaviour.class_count > 1 else 0.0)
+
+
+def count_repeated_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+    """Return how many judgments repeat the value of the earlier item that the others place farthest away, and how many
+    judgments have such an item that is clearly different.
+
+    Only the others' values choose the earlier item, so a careful annotator repeats its value by accident alone.
+    """
+    judged = behaviour.other_judge_counts > 0
+    own, others = behaviour.share[judged], behaviour.others_share[judged]
+    if len(own) < 2:
+        return 0, 0
+    highest, lowest = (index_of_running_maximum(values)[:-1] for values in (others, -others))
+    is_high_farther = np.abs(others[highest] - others[1:]) >= np.abs(others[lowest] - others[1:])
+    farthest = np.where(is_high_farther, highest, lowest)
+    is_clear = np.abs(others[farthest] - others[1:]) >= min_contrast(behaviour)
+    is_same = np.abs(own[farthest] - own[1:]) <= SAME_VALUE_TOLERANCE
+    return int((is_clear & is_same).sum()), int(is_clear.sum())
+
+
+def index_of_running_maximum(values: Array) -> Integers:
+    """Return for each place the index of the largest value up to there, the first one of several, (J,)."""
+    running = np.maximum.accumulate(values)
+    is_new = np.diff(running, prepend=-np.inf) > 0
+    return np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0)).astype(np.intp)
+
+
+def count_reversed_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+    """Return how many pairs of clearly different items are in the reversed order, and how many have different values.
+
+    Each judgment is in one pair only, with the one before or after it, so that one odd answer counts once.
+    """
+    judged = behaviour.other_judge_counts > 0
+    length = int(judged.sum()) // 2 * 2
+    own, others = behaviour.share[judged][:length], behaviour.others_share[judged][:length]
+    own_difference, others_difference = own[1::2] - own[::2], others[1::2] - others[::2]
+    is_clear = np.abs(others_difference) >= min_contrast(behaviour)
+    is_case = is_clear & (np.abs(own_difference) > SAME_VALUE_TOLERANCE)
+    return int((is_case & (own_difference * others_difference < 0)).sum()), int(is_case.sum())

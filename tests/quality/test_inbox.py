@@ -1,0 +1,129 @@
+"""The quality inbox: annotators by rules, decisions about several at once, and rules as sentences."""
+
+import re
+
+import pytest
+
+from app.errors import Invalid
+from app.quality.inbox import AnnotatorWork, inbox_cell
+from app.quality.registry import QUALITY_RULES
+from app.quality.rule import RuleRequirement
+from app.quality.rule_sentences import rule_lines_of_form, rule_sentence_parts
+from app.quality.settings import resolve_rules
+from tests.annotation.hits.campaigns import create_annotator, fetch_rows
+from tests.campaigns.drafts import create_draft
+from tests.quality.deciding import answer_hits
+from tests.quality.test_reach import words
+
+STATES = "SELECT barred FROM annotators WHERE campaign_id = :id ORDER BY id"
+
+
+async def press(researcher, campaign, action, *names, **fields):
+    """Press a button of the matrix after choosing these annotators."""
+    address = f"/admin/campaigns/{campaign.slug}/checks"
+    csrf = re.findall(r'name="csrf" value="([^"]+)"', (await researcher.get(address)).text)[0]
+    form = {"csrf": csrf, "action": action} | {f"annotator-{name}": "active" for name in names} | fields
+    return await researcher.post(f"{address}/decisions", data=form)
+
+
+async def states_of(engine, campaign):
+    return [row[0] for row in await fetch_rows(engine, STATES, id=campaign.id)]
+
+
+async def test_several_are_held_and_the_undo_bar_brings_them_back(engine, researcher):
+    campaign, _, _ = await answer_hits(engine)
+    reply = await press(researcher, campaign, "hold", "A1", "A3", reason="too fast")
+    assert await states_of(engine, campaign) == ["held", None, "held"]
+    page = (await researcher.get(reply.headers["location"])).text
+    assert "Decided about 2 annotators: A1, A3." in words(page)
+    before = dict(re.findall(r'type="hidden" name="(annotator-A\d)" value="(\w+)"', page))
+    await press(researcher, campaign, "undo", reason="Undone", **before)
+    assert await states_of(engine, campaign) == [None, None, None]
+    log = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text)
+    assert "“too fast”" in log
+    assert "“Undone”" in log
+
+
+async def test_undoing_an_exclusion_leads_back_to_held(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1)
+    await press(researcher, campaign, "hold:A1", reason="too fast")
+    reply = await press(researcher, campaign, "exclude:A1", reason="too fast")
+    assert reply.headers["location"].endswith("?before=A1.held")
+    await press(researcher, campaign, "undo", reason="Undone", **{"annotator-A1": "held"})
+    assert await states_of(engine, campaign) == ["held"]
+
+
+async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=2)
+    reply = await press(researcher, campaign, "release", "A1", reason="too fast")
+    assert reply.headers["location"].endswith("?done=no-decision")
+    for refused, status in (
+        (await press(researcher, campaign, "hold", reason="too fast"), 422),
+        (await press(researcher, campaign, "hold", "A1"), 422),  # no reason, and no finding to take it from
+        (await press(researcher, campaign, "hold", "A1", "A9", reason="too fast"), 404),
+        (await press(researcher, campaign, "delete", "A1", reason="too fast"), 422),
+    ):
+        assert refused.status_code == status
+    assert await states_of(engine, campaign) == [None, None]
+
+
+async def test_annotators_without_an_answer_are_only_counted(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1)
+    await create_annotator(engine, campaign, "left")
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text)
+    assert "1 left before answering." in page
+    assert "A2" not in page
+
+
+GOLD = RuleRequirement(5, "failed gold item")
+FAST = RuleRequirement(12, "HIT", 5)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "finding", "work", "others", "expected"),
+    [
+        (GOLD, "Failed 5 of 5 gold items.", AnnotatorWork(gold_items=5), 0, ("flagged", "Failed 5 of 5 gold items.")),
+        (GOLD, "", AnnotatorWork(hits=9, gold_items=1), 0, ("unknown", "Needs 5 gold items; so far 1.")),
+        (GOLD, "", AnnotatorWork(gold_items=6), 0, ("fine", "Nothing found in 6 gold items.")),
+        (FAST, "", AnnotatorWork(hits=12), 4, ("unknown", "Needs 5 others with 5 HITs each; so far 4.")),
+        (FAST, "", AnnotatorWork(hits=12), 5, ("fine", "Nothing found in 12 HITs.")),
+    ],
+)
+def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expected):
+    assert inbox_cell(requirement, "", finding, work, others) == expected
+
+
+def test_a_form_of_sentences_stands_for_what_differs_from_the_preset():
+    assert rule_lines_of_form("watch", {}) == []
+    fields = {"gold.action": "exclude", "gold.careful_percent": "20", "ends.action": "warn", "ends.least_percent": "75"}
+    lines = rule_lines_of_form("watch", fields)
+    assert lines == ["gold: exclude", "ends.least_percent: 75"]
+    assert resolve_rules("watch", lines)["gold"].action == "exclude"
+    for wrong in ({"gold.action": "fine"}, {"gold.careful_percent": "200"}, {"gold.careful_percent": ""}):
+        with pytest.raises(Invalid, match="Nothing was changed"):
+            rule_lines_of_form("watch", wrong)
+
+
+def test_every_sentence_has_a_field_for_every_threshold():
+    for rule in QUALITY_RULES.values():
+        parts = rule_sentence_parts(rule())
+        assert {part.threshold for part in parts} - {""} == {*rule.model_fields}
+    gold = rule_sentence_parts(QUALITY_RULES["gold"]())
+    assert [(part.text, part.value) for part in gold] == [
+        ("an annotator fails more than ", "20"),
+        (" % of gold items", ""),
+    ]
+
+
+async def test_rules_are_saved_as_custom_rules(engine, researcher):
+    campaign = await create_draft(engine)
+    address = f"/admin/campaigns/{campaign.slug}/checks"
+    page = (await researcher.get(address)).text
+    csrf = re.findall(r'name="csrf" value="([^"]+)"', page)[0]
+    form = {"csrf": csrf, "gold.action": "hold", "gold.careful_percent": "30"}
+    assert (await researcher.post(f"{address}/rules", data=form)).status_code == 303
+    (row,) = await fetch_rows(engine, "SELECT * FROM campaigns WHERE id = :id", id=campaign.id)
+    assert "gold.careful_percent: 30" in str(row)
+    assert 'name="gold.careful_percent" value="30"' in (await researcher.get(address)).text
+    refused = await researcher.post(f"{address}/rules", data=form | {"gold.careful_percent": "0"})
+    assert refused.status_code == 422
