@@ -13,7 +13,8 @@ from app.cli.text_table import print_text_table
 from app.designs.campaign import Campaign
 from app.quality import actions, listings
 from app.quality import annotators as listing
-from app.quality.annotators import AnnotatorLine, AnnotatorSort, AnswerLine
+from app.quality.annotator_answers import AnswerLine, list_answers_of_annotator
+from app.quality.annotators import AnnotatorLine, AnnotatorSort
 from app.quality.decisions import find_annotator_id
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
@@ -98,7 +99,7 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
         campaign: Campaign = await load_campaign_by_slug(connection, slug)
         annotator_id = await find_annotator_id(connection, campaign, annotator)
-        return await listing.list_answers_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
+        return await list_answers_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
 
     lines = run_in_transaction(work)
     if as_json:

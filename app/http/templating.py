@@ -31,6 +31,7 @@ from app.http.languages.refusals import translate_refusal
 from app.http.languages.templates import translate_template_source
 from app.settings import easel_command_to_type, project_folder
 from app.text.ages import describe_age
+from app.text.durations import format_duration
 from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
 from app.text.markdown import markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
@@ -184,6 +185,7 @@ english_environment.filters |= {
     "ago": describe_age,
     "formulas": mark_formulas,
     "plural": pluralize,
+    "duration": format_duration,
     "noun": item_noun,
     "with_places": format_with_places,
     "minus": use_minus_sign,

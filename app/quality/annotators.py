@@ -12,13 +12,12 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
-from app.designs.design import Design
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_annotators_since
 from app.quality.value_histograms import histogram_bin_count, histogram_bins
 from app.quality.work_time import work_seconds
 from app.record.changes import Watermark, poll_changes
-from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, Response, criterion_values_sql
+from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
 
 AnnotatorSort = Literal["name", "answers", "seconds", "last", "standing"]
 
@@ -31,6 +30,8 @@ SECONDS_TO_ANSWER = "CASE WHEN r.replaces IS NULL THEN extract(epoch FROM r.rece
 JOIN_LEASED_HITS = "JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id AND h.leader IS NOT NULL"
 
 FROM_OWN_RESPONSES = "FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id"
+
+HAS_ANSWERED_OR_IS_BLOCKED = f"(a.barred IS NOT NULL OR EXISTS (SELECT {FROM_OWN_RESPONSES}))"
 
 # Sort keys, the largest first. Each reads as little as possible of all annotators. Sorting by seconds would read every
 # answer, so `MedianSecondsCache` keeps the medians.
@@ -48,12 +49,14 @@ LIST_ANNOTATORS_TEMPLATE = """
         SELECT a.*, row_number() OVER (ORDER BY {key} {way} NULLS LAST, a.id) AS place
         FROM (SELECT *, row_number() OVER (ORDER BY id) AS number FROM annotators WHERE campaign_id = :campaign) AS a
     ) AS a
-    WHERE CAST(:only AS bigint[]) IS NULL OR a.id = ANY(:only)
+    WHERE (CAST(:only AS bigint[]) IS NULL OR a.id = ANY(:only)) AND (:with_early_leavers OR {answered})
     ORDER BY a.place LIMIT :limit OFFSET :offset
 """
 
 LIST_ANNOTATORS_BY_SORT = {
-    (sorting, rising): text(LIST_ANNOTATORS_TEMPLATE.format(key=key, way="ASC" if rising else "DESC"))
+    (sorting, rising): text(
+        LIST_ANNOTATORS_TEMPLATE.format(key=key, way="ASC" if rising else "DESC", answered=HAS_ANSWERED_OR_IS_BLOCKED)
+    )
     for sorting, key in ANNOTATOR_SORT_SQL.items()
     for rising in (False, True)
 }
@@ -108,29 +111,14 @@ LOAD_FAILED_VISITS = text("""
     ) AS last WHERE outcome IN ('declined', 'failed') GROUP BY 1
 """)
 
-LIST_ANNOTATOR_IDS = text("SELECT id FROM annotators WHERE campaign_id = :campaign")
+LIST_ANNOTATOR_IDS = text(f"""
+    SELECT a.id FROM annotators a WHERE a.campaign_id = :campaign
+    AND (:with_early_leavers OR {HAS_ANSWERED_OR_IS_BLOCKED})
+""")
 COUNT_ANNOTATORS = text("SELECT count(*) FROM annotators WHERE campaign_id = :campaign")
-
-LIST_ANSWERS_OF_ANNOTATOR = text(f"""
-    SELECT r.seq, r.hit_id, r.source, r.items, {criterion_values_sql("0", "r")} AS values, r.received_at, r.counts,
-           {SECONDS_TO_ANSWER} AS seconds, d.kind, d.reason, d.decided_by, d.decided_at,
-           ARRAY(SELECT i.external_id FROM unnest(r.items) WITH ORDINALITY AS shown (number, place)
-                 JOIN items i ON i.campaign_id = :campaign AND i.number = shown.number ORDER BY place) AS ids
-    FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses
-          WHERE campaign_id = :campaign AND annotator_id = :annotator
-          ORDER BY seq DESC LIMIT :limit OFFSET :offset) AS r
-    LEFT JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id AND h.leader IS NOT NULL
-    LEFT JOIN LATERAL (
-        SELECT * FROM decisions d WHERE d.campaign_id = :campaign AND d.response_seq = r.seq
-        ORDER BY d.seq DESC LIMIT 1
-    ) AS d ON true
-    ORDER BY r.seq DESC
-""")
-
-LIST_DECISIONS_ABOUT_ANNOTATOR = text("""
-    SELECT who, action, noted_at, after ->> 'reason' AS reason, after ->> 'answer' AS answer FROM audit_log
-    WHERE campaign_id = :campaign AND about = :name AND split_part(action, '.', 1) = 'answers' ORDER BY id DESC
-""")
+COUNT_ANNOTATORS_WITHOUT_ANSWER = text(
+    f"SELECT count(*) FROM annotators a WHERE a.campaign_id = :campaign AND NOT {HAS_ANSWERED_OR_IS_BLOCKED}"
+)
 
 FIND_UNAPPLIED_DECISIONS = text(f"""
     SELECT EXISTS (SELECT FROM decisions WHERE campaign_id = :campaign
@@ -181,27 +169,6 @@ class AnnotatorLine:
     left: str | None = None
 
 
-@dataclass(frozen=True)
-class AnswerLine:
-    """An answer of an annotator, with its values for the first criterion as text.
-
-    Attributes:
-        seconds: Time from getting the HIT to the first answer; None if unknown.
-        judged: Pairs of an item's id and the answer about it, as presented.
-        excluded: Why and by whom this answer alone was excluded.
-        withdrawn: Whether the annotator took the answer back.
-
-    """
-
-    seq: int
-    received_at: datetime
-    seconds: float | None
-    judged: Sequence[tuple[str, str]]
-    counts: bool
-    excluded: str | None
-    withdrawn: bool
-
-
 @dataclass
 class MedianSecondsCache:
     """Median seconds of all annotators, kept for the campaigns whose annotators were last sorted by them. After new
@@ -230,6 +197,11 @@ async def count_annotators(connection: AsyncConnection, campaign_id: int) -> int
     return int((await connection.execute(COUNT_ANNOTATORS, {"campaign": campaign_id})).scalar_one())
 
 
+async def count_annotators_without_answer(connection: AsyncConnection, campaign_id: int) -> int:
+    """Return the number of annotators who left before their first answer, and about whom nothing was decided."""
+    return int((await connection.execute(COUNT_ANNOTATORS_WITHOUT_ANSWER, {"campaign": campaign_id})).scalar_one())
+
+
 async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int) -> bool:
     """Return whether there are decisions that the posteriors do not include yet."""
     return bool((await connection.execute(FIND_UNAPPLIED_DECISIONS, {"campaign": campaign_id})).scalar_one())
@@ -245,6 +217,7 @@ async def list_annotator_lines(
     offset: int = 0,
     annotator_id: int | None = None,
     median_seconds: MedianSecondsCache | None = None,
+    with_early_leavers: bool = True,
 ) -> list[AnnotatorLine]:
     """Return a page of annotators.
 
@@ -257,15 +230,26 @@ async def list_annotator_lines(
         offset: Lines before this page.
         annotator_id: Return only this annotator.
         median_seconds: Cache of median seconds, used for sorting by them.
+        with_early_leavers: Include annotators who left before their first answer.
 
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
         order = await annotator_ids_by_median_seconds(
-            connection, campaign.id, median_seconds or MedianSecondsCache(), ascending=rising
+            connection,
+            campaign.id,
+            median_seconds or MedianSecondsCache(),
+            ascending=rising,
+            with_early_leavers=with_early_leavers,
         )
         annotator_ids, offset, sorting = order[offset : offset + limit], 0, "name"
-    page_parameters = {"campaign": campaign.id, "limit": limit, "offset": offset, "only": annotator_ids}
+    page_parameters = {
+        "campaign": campaign.id,
+        "limit": limit,
+        "offset": offset,
+        "only": annotator_ids,
+        "with_early_leavers": with_early_leavers,
+    }
     lines = [
         annotator_line_from_row(row)
         for row in await connection.execute(LIST_ANNOTATORS_BY_SORT[sorting, rising], page_parameters)
@@ -294,13 +278,19 @@ async def list_annotator_lines(
 
 
 async def annotator_ids_by_median_seconds(
-    connection: AsyncConnection, campaign_id: int, median_seconds: MedianSecondsCache, *, ascending: bool
+    connection: AsyncConnection,
+    campaign_id: int,
+    median_seconds: MedianSecondsCache,
+    *,
+    ascending: bool,
+    with_early_leavers: bool,
 ) -> list[int]:
     """Return the ids of all annotators, the slowest first unless `ascending`; annotators without a known time come
     last.
     """
     seconds_by_annotator, direction = await median_seconds.load_newest(connection, campaign_id), 1 if ascending else -1
-    annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, {"campaign": campaign_id})).scalars()
+    parameters = {"campaign": campaign_id, "with_early_leavers": with_early_leavers}
+    annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, parameters)).scalars()
     return sorted(
         annotator_ids,
         key=lambda number: (
@@ -366,33 +356,3 @@ def value_histograms(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[int, 
         int(number): np.bincount(bin_index[annotator_ids == number], minlength=bin_count).tolist()
         for number in np.unique(annotator_ids)
     }
-
-
-async def list_decisions_about_annotator(
-    connection: AsyncConnection, campaign_id: int, annotator_name: str
-) -> Sequence[Row[Any]]:
-    """Return the decisions about an annotator, given by their name on pages, and about their answers, newest first."""
-    return (
-        await connection.execute(LIST_DECISIONS_ABOUT_ANNOTATOR, {"campaign": campaign_id, "name": annotator_name})
-    ).all()
-
-
-async def list_answers_of_annotator(
-    connection: AsyncConnection, campaign: Campaign, annotator_id: int, *, limit: int, offset: int = 0
-) -> list[AnswerLine]:
-    """Return the answers of an annotator, newest first."""
-    parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
-    design = campaign.criteria[0].design
-    return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]
-
-
-def answer_line(design: Design, row: Row[Any]) -> AnswerLine:
-    response = Response.from_stored(row.seq, 0, row.items, row.values)
-    text_by_item = {
-        item: design.format_value_at_position(response.values, place) for place, item in enumerate(response.items)
-    }
-    excluded = f"{row.reason} ({row.decided_by})" if row.kind == "exclude" else None
-    answer_texts = [
-        (name, text_by_item.get(item, "cannot be judged")) for item, name in zip(row.items, row.ids, strict=True)
-    ]
-    return AnswerLine(row.seq, row.received_at, row.seconds, answer_texts, row.counts, excluded, row.kind == "withdraw")

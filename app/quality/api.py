@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, RowId, Transaction, depends_on_app_state, document_refusals
-from app.quality import actions, annotators, listings
+from app.quality import actions, annotator_answers, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
 from app.record.campaign import load_campaign_by_slug
@@ -177,7 +177,9 @@ async def list_answers(
     """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
-    lines = await annotators.list_answers_of_annotator(connection, campaign, annotator_id, limit=limit, offset=offset)
+    lines = await annotator_answers.list_answers_of_annotator(
+        connection, campaign, annotator_id, limit=limit, offset=offset
+    )
     return [AnswerOfAnnotator(number=line.seq, **asdict(line)) for line in lines]
 
 

@@ -11,7 +11,7 @@ from app.accounts.guards import researcher_router
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
 from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
 from app.http.paging import Page
-from app.quality import actions, annotators, inbox, listings
+from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings
 from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
@@ -49,10 +49,15 @@ async def annotators_page(
     sort: annotators.AnnotatorSort = "name",
     rising: bool = False,
     number: AnnotatorPageNumber = 1,
+    shows_all: Annotated[bool, Query(alias="all")] = False,
 ) -> HTMLResponse:
+    """List the annotators; those who left before their first answer only if asked for."""
     campaign = await load_campaign_for_page(connection, slug)
-    page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, await annotators.count_annotators(connection, campaign.id))
+    total = await annotators.count_annotators(connection, campaign.id)
+    left_early = await annotators.count_annotators_without_answer(connection, campaign.id)
+    page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, total if shows_all else total - left_early)
     list_options: dict[str, Any] = {"sorting": sort, "rising": rising, "limit": page.size, "offset": page.offset}
+    list_options["with_early_leavers"] = shows_all
     comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
@@ -67,7 +72,11 @@ async def annotators_page(
         "is_ascending": rising,
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
-        "query": urlencode({"sort": sort} | ({"rising": "true"} if rising else {})),
+        "left_early": left_early,
+        "shows_all": shows_all,
+        "query": urlencode(
+            {"sort": sort} | ({"rising": "true"} if rising else {}) | ({"all": "true"} if shows_all else {})
+        ),
     }
     return render_page(request, "admin/annotators.html", context)
 
@@ -81,23 +90,34 @@ async def annotator_page(
     annotator: AnnotatorPathName,
     *,
     number: AnnotatorPageNumber = 1,
+    order: judged_items.ItemOrder = "disagreement",
+    item_page_number: Annotated[int, Query(alias="items", ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
+    """Show an annotator: figures, decisions, and answers by item and by HIT."""
     campaign = await load_campaign_for_page(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
     (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
-    answers = await annotators.list_answers_of_annotator(
+    answers = await annotator_answers.list_answers_of_annotator(
         connection, campaign, annotator_id, limit=page.size, offset=page.offset
+    )
+    item_offset = ANNOTATOR_ROWS_PER_PAGE * (item_page_number - 1)
+    items, item_total = await judged_items.list_judged_items(
+        connection, campaign, annotator_id, order=order, limit=ANNOTATOR_ROWS_PER_PAGE, offset=item_offset
     )
     context = {
         "campaign": campaign,
         "annotator": line,
+        "judged_items": items,
+        "item_order": order,
+        "item_page": Page[Any](item_page_number, ANNOTATOR_ROWS_PER_PAGE, item_total),
+        "is_ordered": campaign.criteria[0].design.value_kind != "classes",
         "comparisons": await comparisons.load_newest(connection, campaign),
         "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
-        "decisions": await annotators.list_decisions_about_annotator(connection, campaign.id, line.name),
+        "decisions": await annotator_answers.list_decisions_about_annotator(connection, campaign.id, line.name),
         "verb_by_action": ACTIONS_IN_LOG,
         "checks": await listings.list_check_answers_of_annotator(connection, campaign, annotator_id),
         "max_reason_length": MAX_REASON_CHARACTERS,

@@ -234,9 +234,9 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
     fast = annotator_behaviour(np.linspace(0, 1, 30), seconds=np.full(6, 3.0))
     failed = {"attention_met": np.zeros(2, bool), "gold_met": np.zeros(2, bool)}
     careless = evaluate(PooledSigns(), replace(fast, **failed), others)
-    # Factors by hand: 140.3 for two of two at 5 %, 10.33 for two of two at 20 %, 18.14 for six of six at 50 %, and .04
-    # for none of 24 at 50 %. Each counts as (1 + factor) / 2.
-    assert careless.measures.pop("evidence") == pytest.approx(np.log(70.66 * 5.667 * 9.571 * 0.52), abs=0.002)
+    # Factors by hand: 140.3 for two of two at 5 %, 10.33 for two of two at 20 %, 18.14 for six of six at 50 %, and for
+    # none of 24 repeated values (1 + 1 / 25) / 2 = .52. Each counts as (1 + factor) / 2.
+    assert careless.measures.pop("evidence") == pytest.approx(np.log(70.66 * 5.667 * 9.571 * 0.76), abs=0.002)
     assert careless.measures == {"attention": 2, "gold": 2, "fast": 6}
     assert evaluate(PooledSigns(), fast, others) is None
     for sign, met in failed.items():
@@ -246,9 +246,11 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
 def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_by_pairs():
     one = annotator_behaviour([0.5, 0.5, 0.9, 0.52, 0.1], [0.1, 0.15, 0.9, 0.55, 0.2], n=1)
     # The third is compared with the first, the fourth with the first (.52 repeats .5), the fifth with the third.
-    assert count_repeated_values(one) == (1, 3)
+    assert count_repeated_values(one, within_hits=False) == (1, 3)
+    assert count_repeated_values(one, within_hits=True) == (0, 0)  # one item per HIT
+    assert count_repeated_values(replace(one, hit=np.array([0, 0, 0, 1, 1])), within_hits=True) == (0, 2)
     # pairs: the first two are not clearly different; the next two are in the right order.
     assert count_reversed_pairs(one) == (0, 1)
     assert count_reversed_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
-    assert count_repeated_values(labels) == (0, 2)  # clearly different is half the scale here
+    assert count_repeated_values(labels, within_hits=False) == (0, 2)  # clearly different is half the scale here

@@ -25,7 +25,7 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.rules.ends_or_middle import has_ends_and_middle
-from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE, halfway_to_always
+from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE
 from app.quality.sequential_limits import log_bayes_factor
 
 MIN_OTHERS_WITH_SIGNS = 2  # the contrast between items says much already, so a few others suffice
@@ -35,22 +35,18 @@ CHANCE_OF_REVERSAL = 0.5
 MAX_FAST_SHARE = 0.5
 FAST_SHARE_OF_USUAL = 1 / 3
 CAREFUL_GOLD_FAILURES, CAREFUL_ATTENTION_FAILURES = 0.2, 0.05
-MEASURES = ("same", "reversed", "seconds")
+REPEAT_TOLERANCE = 0.05  # of the scale
+MEASURES = ("repeated in the HIT", "repeated", "reversed", "seconds")
 
 
 class Sign(NamedTuple):
-    """A sign of carelessness: how often it occurred, and the largest share of a careful annotator."""
+    """A sign of carelessness: how often it occurred, and the logarithm of its Bayes factor against a careful person."""
 
     name: str
     events: int
     cases: int
-    max_share: float
+    log_factor: float
     sentence: str
-
-    @property
-    def log_factor(self) -> float:
-        """Logarithm of the Bayes factor against the careful annotator."""
-        return log_bayes_factor(self.events, self.cases, self.max_share) if self.cases else 0.0
 
 
 class PooledSigns(QualityRule):
@@ -69,14 +65,18 @@ class PooledSigns(QualityRule):
     )
 
     least_percent: Percent = Field(
-        default=50, title="Same value, at least (%)",
+        default=30, title="Same value, at least (%)",
         description="With a lower share of repeated values for clearly different items, these do not count as a sign.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:
         """Return the share of repeated values, the share of reversed pairs and the median seconds."""
         seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
-        counts = count_repeated_values(behaviour), count_reversed_pairs(behaviour)
+        counts = (
+            count_repeated_values(behaviour, within_hits=True),
+            count_repeated_values(behaviour, within_hits=False),
+            count_reversed_pairs(behaviour),
+        )
         shares = [events / cases if cases >= MIN_CASES else nan for events, cases in counts]
         return (*shares, float(np.median(seconds)) if len(seconds) else nan)
 
@@ -88,8 +88,9 @@ class PooledSigns(QualityRule):
     @override
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all have the same value and the others' never do."""
-        max_share, limit = halfway_to_always(0.0, self.least_percent), -math.log(false_alarm_rate)
-        repeats = next(n for n in count(1) if log_staked_half(log_bayes_factor(n, n, max_share)) >= limit)
+        max_share, limit = self.max_repeated_share(0.0), -math.log(false_alarm_rate)
+        factors = ((n, log_mean(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
+        repeats = next(n for n, factor in factors if log_staked_half(factor) >= limit)
         return RuleRequirement(
             1 + repeats, "judgment", 1 + MIN_CASES, "anyone who always gives the same value", MIN_OTHERS_WITH_SIGNS
         )
@@ -116,27 +117,54 @@ class PooledSigns(QualityRule):
             check_sign("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
             check_sign("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
         ]
-        if not math.isnan(usual[0]):
-            signs.append(self.repetition_sign(behaviour, usual[0]))
-        if not math.isnan(usual[1]):
-            signs.append(reversal_sign(behaviour, usual[1]))
+        if not (math.isnan(usual[0]) and math.isnan(usual[1])):
+            signs.append(self.repetition_sign(behaviour, usual[0], usual[1]))
         if not math.isnan(usual[2]):
-            signs.append(haste_sign(behaviour, usual[2]))
+            signs.append(reversal_sign(behaviour, usual[2]))
+        if not math.isnan(usual[3]):
+            signs.append(haste_sign(behaviour, usual[3]))
         return signs
 
-    def repetition_sign(self, behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
-        """Return how often clearly different items got the same value."""
-        events, cases = count_repeated_values(behaviour)
-        sentence = (
-            f"{events} of {cases} answers repeat the value of a clearly different item (usual is "
-            f"{format_share(usual_share)})"
+    def repetition_sign(self, behaviour: AnnotatorBehaviour, usual_in_hits: float, usual_overall: float) -> Sign:
+        """Return how often clearly different items got the same value, in a HIT or overall, whichever tells more.
+
+        The mean of the two Bayes factors is a martingale, too, although both read the same values.
+        """
+        in_hits, overall = (
+            self.repetitions(behaviour, usual, within_hits=within_hits)
+            for usual, within_hits in ((usual_in_hits, True), (usual_overall, False))
         )
-        return Sign("repeated", events, cases, halfway_to_always(usual_share, self.least_percent), sentence)
+        stronger = max(in_hits, overall, key=lambda sign: sign.log_factor)
+        return stronger._replace(log_factor=log_mean(in_hits.log_factor, overall.log_factor))
+
+    def repetitions(self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool) -> Sign:
+        """Return how often the value of a clearly different item was repeated; no case without a usual share."""
+        events, cases = (0, 0) if math.isnan(usual_share) else count_repeated_values(behaviour, within_hits=within_hits)
+        factor = log_factor(events, cases, self.max_repeated_share(usual_share))
+        item = "clearly different item" + (" of the same HIT" if within_hits else "")
+        usual = "" if math.isnan(usual_share) else f" (usual is {format_share(usual_share)})"
+        return Sign(
+            "repeated", events, cases, factor, f"{events} of {cases} answers repeat the value of a {item}{usual}"
+        )
+
+    def max_repeated_share(self, usual_share: float) -> float:
+        """Return the largest share of a careful annotator: a third of the way from the usual share to all."""
+        return min(max(self.least_percent / 100, (1.0 + 2.0 * usual_share) / 3.0), 0.99)
 
 
-def log_staked_half(log_factor: float) -> float:
-    """Logarithm of (1 + factor) / 2: what remains of a stake of which one half was kept."""
-    return float(np.logaddexp(0.0, log_factor)) - math.log(2.0)
+def log_factor(events: int, cases: int, max_share: float) -> float:
+    """Logarithm of the Bayes factor against a careful annotator, 0 without a case."""
+    return log_bayes_factor(events, cases, max_share) if cases else 0.0
+
+
+def log_mean(first: float, second: float) -> float:
+    """Logarithm of the mean of two numbers that are given as logarithms."""
+    return float(np.logaddexp(first, second)) - math.log(2.0)
+
+
+def log_staked_half(factor: float) -> float:
+    """Logarithm of (1 + factor) / 2, given the factor as a logarithm: half of the stake was kept."""
+    return log_mean(0.0, factor)
 
 
 def median_of_few(values: Array) -> float:
@@ -148,7 +176,9 @@ def median_of_few(values: Array) -> float:
 def check_sign(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
     """Return how many checks of a kind were failed."""
     failed = int((~met).sum())
-    return Sign(kind, failed, len(met), max_share, f"failed {failed} of {len(met)} {kind} items")
+    return Sign(
+        kind, failed, len(met), log_factor(failed, len(met), max_share), f"failed {failed} of {len(met)} {kind} items"
+    )
 
 
 def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
@@ -156,7 +186,7 @@ def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
     sentence = f"{fast} of {len(seconds)} HITs in less than a third of the usual {usual_seconds:.0f} s"
-    return Sign("fast", fast, len(seconds), MAX_FAST_SHARE, sentence)
+    return Sign("fast", fast, len(seconds), log_factor(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 
 def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
@@ -170,7 +200,7 @@ def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
         f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
         f"{format_share(usual_share)})"
     )
-    return Sign("reversed", events, cases, max_share, sentence)
+    return Sign("reversed", events, cases, log_factor(events, cases, max_share), sentence)
 
 
 def min_contrast(behaviour: AnnotatorBehaviour) -> float:
@@ -178,21 +208,24 @@ def min_contrast(behaviour: AnnotatorBehaviour) -> float:
     return max(MIN_CONTRAST, 2.0 / (behaviour.class_count - 1) if behaviour.class_count > 1 else 0.0)
 
 
-def count_repeated_values(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -> tuple[int, int]:
     """Return how many judgments repeat the value of the earlier item that the others place farthest away, and how many
     judgments have such an item that is clearly different.
 
     Only the others' values choose the earlier item, so a careful annotator repeats its value by accident alone.
     """
     judged = behaviour.other_judge_counts > 0
-    own, others = behaviour.share[judged], behaviour.others_share[judged]
+    own, others, hit = behaviour.share[judged], behaviour.others_share[judged], behaviour.hit[judged]
     if len(own) < 2:
         return 0, 0
-    highest, lowest = (index_of_running_maximum(values)[:-1] for values in (others, -others))
+    step = 10.0 * hit if within_hits else 0.0  # more than the scale, so that a running maximum begins again in each HIT
+    highest, lowest = (index_of_running_maximum(values + step)[:-1] for values in (others, -others))
     is_high_farther = np.abs(others[highest] - others[1:]) >= np.abs(others[lowest] - others[1:])
     farthest = np.where(is_high_farther, highest, lowest)
     is_clear = np.abs(others[farthest] - others[1:]) >= min_contrast(behaviour)
-    is_same = np.abs(own[farthest] - own[1:]) <= SAME_VALUE_TOLERANCE
+    if within_hits:
+        is_clear &= hit[farthest] == hit[1:]
+    is_same = np.abs(own[farthest] - own[1:]) <= REPEAT_TOLERANCE
     return int((is_clear & is_same).sum()), int(is_clear.sum())
 
 
