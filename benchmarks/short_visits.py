@@ -15,7 +15,14 @@ from app.designs.registry import DEFAULT_DESIGN, DESIGNS, default_design
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.inputs import NO_SECONDS, RuleInputs, build_behaviours_by_annotator
 from app.quality.rules.pooled_signs import PooledSigns
-from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, HabitAnnotators, Habits, Population
+from app.simulation.annotators import (
+    CARELESS_KINDS,
+    POPULATIONS,
+    CarelessKind,
+    HabitAnnotators,
+    Habits,
+    Population,
+)
 
 ITEMS, HITS, ITEMS_PER_HIT = 40, 6, 5
 SECONDS = 25.0  # median of a HIT
@@ -68,7 +75,13 @@ def is_ever_found(behaviours: list[AnnotatorBehaviour], hits: int, false_alarm_r
 
 
 def share_found(
-    population: Population, others: int, careless: CarelessKind | None, *, hits: int, studies: int, rng: np.random.Generator
+    population: Population,
+    others: int,
+    careless: CarelessKind | None,
+    *,
+    hits: int,
+    studies: int,
+    rng: np.random.Generator,
 ) -> float:
     """Return the share of studies in which the annotator is found; `careless` None for a careful one."""
     found = 0

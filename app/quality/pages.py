@@ -20,7 +20,7 @@ from app.quality.bulk_decisions import (
     parse_bulk_action,
 )
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.rule_reach import load_rule_reaches, too_few_annotators_notice
+from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
 from app.quality.rule_sentences import rule_sentence_parts
 from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
@@ -181,6 +181,7 @@ async def checks_page(
         connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
     )
     rules = resolve_rules(campaign.quality_preset, campaign.quality_rules)
+    reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     context = {
         "campaign": campaign,
         "inbox": quality_inbox,
@@ -193,7 +194,8 @@ async def checks_page(
         "rules": rules,
         "rule_actions": RULE_ACTIONS,
         "sentences": {name: rule_sentence_parts(choice.rule) for name, choice in rules.items()},
-        "reach_by_rule": await load_rule_reaches(connection, campaign, item_count=campaign.item_count),
+        "reach_by_rule": reach_summary.by_rule,
+        "expected_checks": reach_summary.expected_checks,
         "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
         "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
     }

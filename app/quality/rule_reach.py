@@ -1,7 +1,7 @@
 """Reach of rules: whether a campaign's rules can find anyone, given the work that one person may do in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from scipy.special import bdtrc
@@ -56,25 +56,69 @@ class RuleReach:
         never_reason: Why the rule finds no one in this campaign.
         needs_more_work: Whether the reason is that one person does too little, not that the rule is for other
             campaigns.
+        title: The rule's title.
 
     """
 
     starts_at: str
     never_reason: str = ""
     needs_more_work: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ReachSummary:
+    """What rules can find in a campaign: the reach of each active rule by its name, and the checks of one person."""
+
+    by_rule: Mapping[str, RuleReach]
+    expected_checks: str
+
+    @property
+    def blind_rules(self) -> list[RuleReach]:
+        """Rules that find no one because one person does too little."""
+        return [reach for reach in self.by_rule.values() if reach.needs_more_work]
 
 
 async def load_rule_reaches(
     connection: AsyncConnection, campaign: Campaign, *, item_count: int
-) -> dict[str, RuleReach]:
+) -> Mapping[str, RuleReach]:
     """Return the reach of each active rule, by its name."""
+    return (await load_reach_summary(connection, campaign, item_count=item_count)).by_rule
+
+
+async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *, item_count: int) -> ReachSummary:
+    """Return what the active rules can find, for the template `admin/_rule_reach.html`."""
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
     workload = max_annotator_workload(campaign, item_count, {row.kind: row.items for row in rows})
     false_alarm_rate = campaign.false_alarms / 1000
-    return {
-        name: describe_rule_reach(choice.rule, campaign, workload, false_alarm_rate)
+    by_rule = {
+        name: replace(describe_rule_reach(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title)
         for name, choice in active_rules(campaign).items()
     }
+    return ReachSummary(by_rule, describe_expected_checks(workload))
+
+
+def expected_checks(workload: AnnotatorWorkload, kind: str) -> float | None:
+    """Return how many checks of a kind one person meets on average; None if their HITs are unlimited.
+
+    A share of the HITs shows checks; which kind is as likely as its share of all checks. Nobody meets a check twice.
+    """
+    if workload.max_hits is None:
+        return None
+    available, check_total = workload.max_checks.get(kind, 0), sum(workload.max_checks.values())
+    if not check_total:
+        return 0.0
+    return min(workload.max_hits * workload.checks_percent / 100 * available / check_total, float(available))
+
+
+def describe_expected_checks(workload: AnnotatorWorkload) -> str:
+    """Return how many checks one person meets, as a sentence; empty if the campaign has none or HITs are unlimited."""
+    expected = {kind: expected_checks(workload, kind) for kind in CHECK_KINDS}
+    meets = [f"{number:.1f} {kind} items" for kind, number in expected.items() if number]
+    if not meets:
+        return ""
+    hits = pluralize(workload.max_hits or 0, "HIT")
+    return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
 async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: int) -> str:

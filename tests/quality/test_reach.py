@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+from app.quality.rule_reach import AnnotatorWorkload, describe_expected_checks, expected_checks
 from app.quality.settings import resolve_rules
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 from tests.campaigns.drafts import create_draft, import_items
@@ -88,3 +91,17 @@ def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(subtests)
             for name, chosen in resolve_rules("watch", []).items():
                 careful, bold = (chosen.rule.requirement(yields, alarm) for alarm in (0.001, 0.1))
                 assert 1 <= bold.count <= careful.count, name
+
+
+def test_how_many_checks_one_person_meets():
+    def workload(hits, gold, attention, percent=15.0):
+        return AnnotatorWorkload(hits, 5, {"gold": gold, "attention": attention}, percent)
+
+    assert expected_checks(workload(6, 6, 0), "gold") == pytest.approx(0.9)  # 15 % of 6
+    assert expected_checks(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
+    assert expected_checks(workload(100, 6, 0), "gold") == 6  # not twice
+    assert expected_checks(workload(None, 6, 0), "gold") is None
+    assert describe_expected_checks(workload(6, 0, 0)) == ""
+    assert describe_expected_checks(workload(20, 6, 2)) == (
+        "With 20 HITs per person, one person meets 2.2 gold items and 0.8 attention items on average."
+    )

@@ -23,8 +23,7 @@ from app.campaigns.setup_rail import build_setup_rail
 from app.designs.number_parsing import parse_nonnegative_int
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
-from app.quality.registry import QUALITY_RULES
-from app.quality.rule_reach import load_rule_reaches
+from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
 root_redirect_router = APIRouter(include_in_schema=False)
@@ -106,12 +105,9 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
     campaign = await load_campaign_for_page(connection, slug)
     if action != "launch":
         return render_action_page(request, campaign, action)
-    reach_by_rule = await load_rule_reaches(connection, campaign, item_count=campaign.item_count)
-    blind_rules = {
-        QUALITY_RULES[name].title: reach.never_reason for name, reach in reach_by_rule.items() if reach.needs_more_work
-    }
+    reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await describe_own_priors(connection, campaign.id)
-    return render_action_page(request, campaign, action, {"blind_rules": blind_rules, "priors": priors})
+    return render_action_page(request, campaign, action, {"reach_summary": reach_summary, "priors": priors})
 
 
 def render_action_page(
