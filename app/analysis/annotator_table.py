@@ -14,6 +14,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import sum_by_number
+from app.inference.labels.agreement_with_others import shares_of_equal_labels
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
@@ -127,23 +128,13 @@ ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePa
 
 
 def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
-    """Return each annotator's label agreement with others, (A,).
-
-    This is the share of equal labels among all pairs of one own label and one other annotator's label of the same
-    item; NaN if no other annotator labelled any of their items.
-    """
-    n, labels = answers.n_annotators, judgment_labels(answers, 0)
-    item_label = answers.item * len(answers.classes) + labels
-    annotator_item, annotator_item_label = (
-        np.unique(of * n + answers.annotator, return_inverse=True)[1] for of in (answers.item, item_label)
-    )
-    equal_labels_by_others = (
-        np.bincount(item_label)[item_label] - np.bincount(annotator_item_label)[annotator_item_label]
-    )
-    labels_by_others = np.bincount(answers.item)[answers.item] - np.bincount(annotator_item)[annotator_item]
-    total = sum_by_number(answers.annotator, labels_by_others.astype(np.float64), n)
-    shared = sum_by_number(answers.annotator, equal_labels_by_others.astype(np.float64), n) / np.where(
-        total > 0, total, np.nan
+    """Return each annotator's label agreement with others, (A,), as their own page shows it."""
+    shared = shares_of_equal_labels(
+        answers.item,
+        answers.annotator,
+        judgment_labels(answers, 0),
+        n_annotators=answers.n_annotators,
+        n_labels=len(answers.classes),
     )
     return LABEL_AGREEMENT_COLUMNS, (shared,), ()
 

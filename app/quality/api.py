@@ -45,8 +45,8 @@ class AnnotatorBlock(BaseModel):
 
 
 class AnnotatorPeerCorrelation(BaseModel):
-    """Correlation with the other annotators' means, with its 95 % interval. For labels, the share that most others gave
-    too.
+    """Correlation with the other annotators' means, with its 95 % interval. For labels, the share that another
+    annotator gave too.
     """
 
     value: float

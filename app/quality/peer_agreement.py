@@ -24,13 +24,13 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
+from app.inference.labels.agreement_with_others import shares_of_equal_labels
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import peer_correlations as ratings_correlations
 from app.quality import inputs
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.sequential_limits import sequential_correlation_interval
 from app.record.campaign import load_campaign_by_slug
 from app.record.changes import Watermark, poll_changes
@@ -49,8 +49,8 @@ HAS_FEW_ANSWERS = text("""
 
 
 class PeerCorrelation(NamedTuple):
-    """Correlation with the others' means, and the ends of its 95 % interval. For labels, the share that most others
-    gave too, without an interval.
+    """Correlation with the others' means, and the ends of its 95 % interval. For labels, the share that another
+    annotator gave too, without an interval.
     """
 
     value: float
@@ -224,11 +224,20 @@ def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> di
 
 def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, PeerCorrelation | None]:
     """Return each annotator's correlation with the means of the others, as in the analysis, with its interval. For
-    labels, return the share that most others gave too.
+    labels, return the share of labels that another annotator gave too, also as in the analysis.
     """
-    if answer_kind_of(behaviours) in (None, "classes"):
-        return {number: peer_label_agreement(behaviour) for number, behaviour in behaviours.items()}
+    if not behaviours:
+        return {}
     items, annotator_index, shares = item_annotator_and_share_columns(behaviours)
+    if answer_kind_of(behaviours) == "classes":
+        labels = shares.astype(np.intp)
+        equal = shares_of_equal_labels(
+            items, annotator_index, labels, n_annotators=len(behaviours), n_labels=int(labels.max(initial=0)) + 1
+        )
+        return {
+            number: None if math.isnan(share) else PeerCorrelation(share)
+            for number, share in zip(behaviours, equal.tolist(), strict=True)
+        }
     fitted = ratings_correlations.fit(
         items, annotator_index, shares, n_items=int(items.max(initial=-1)) + 1, n_annotators=len(behaviours)
     )
@@ -243,11 +252,6 @@ def peer_correlation_with_interval(correlation: float, shared_judgments: int) ->
     return PeerCorrelation(
         correlation, *sequential_correlation_interval(correlation, shared_judgments, COMPARISON_ERROR_RATE)
     )
-
-
-def peer_label_agreement(behaviour: AnnotatorBehaviour) -> PeerCorrelation | None:
-    agreement = AgreementWithOthers().measure(behaviour)
-    return None if math.isnan(agreement) else PeerCorrelation(agreement)
 
 
 def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
