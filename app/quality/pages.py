@@ -9,9 +9,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
-from app.http.dependencies import Database, FormFields, Now, RowId, Transaction, render_page
+from app.http.dependencies import (
+    Database,
+    FormFields,
+    Now,
+    RowId,
+    Transaction,
+    download_headers,
+    render_page,
+)
 from app.http.paging import Page
-from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings
+from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings, prolific_approvals
 from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
@@ -24,6 +32,7 @@ from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
 from app.quality.rule_sentences import rule_sentence_parts
 from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
+from app.text.spreadsheets import guard_against_formula
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -73,12 +82,23 @@ async def annotators_page(
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "left_early": left_early,
+        "has_prolific": await prolific_approvals.has_prolific_annotators(connection, campaign.id),
         "shows_all": shows_all,
         "query": urlencode(
             {"sort": sort} | ({"rising": "true"} if rising else {}) | ({"all": "true"} if shows_all else {})
         ),
     }
     return render_page(request, "admin/annotators.html", context)
+
+
+@router.get("/prolific-approvals.csv")
+async def download_prolific_approvals(connection: Transaction, slug: str, now: Now) -> Response:
+    """Download the ids of submissions to approve, one per line, as Prolific's bulk approval takes them."""
+    campaign = await load_campaign_for_page(connection, slug)
+    submissions = await prolific_approvals.list_approvable_submissions(connection, campaign.id)
+    lines = "".join(f"{guard_against_formula(submission)}\n" for submission in submissions)
+    headers = download_headers(slug, "prolific-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
+    return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/annotators/{annotator}")
