@@ -50,12 +50,12 @@ LOAD_STATES = text("""
 
 @dataclass(frozen=True)
 class BulkOutcome:
-    """What a decision about several annotators changed.
+    """Changes by a decision about several annotators.
 
     Attributes:
         campaign_id: The campaign, whose posteriors may be due for a revision.
         states_before: State of each changed annotator before, by name.
-        unchanged: Names of the annotators to whom the decision did not apply.
+        unchanged: Names of the annotators whom the decision left as they were.
 
     """
 

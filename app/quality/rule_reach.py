@@ -68,7 +68,7 @@ class RuleReach:
 
 @dataclass(frozen=True)
 class ReachSummary:
-    """What rules can find in a campaign: the reach of each active rule by its name, and the checks of one person."""
+    """Reach of each active rule of a campaign by the rule's name, and the number of checks of one person."""
 
     by_rule: Mapping[str, RuleReach]
     expected_checks: str

@@ -121,6 +121,8 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/responses", {"files": {"file": ("a.csv", ANSWERS.format(1))}}),
     Change("POST", CAMPAIGN + "/annotators/{annotator}/{action}", REASON, ON_PAGE | {"action": "hold"}),
     Change("POST", CAMPAIGN + "/annotators/{annotator}/answers/{answer}/{action}", REASON, ON_PAGE),
+    page(CAMPAIGN + "/checks/decisions", action="release:A1", reason="looked at"),
+    page(CAMPAIGN + "/checks/rules", **{"gold.action": "hold"}),
     lead("pause"),
     lead("resume"),
     lead("finish"),

@@ -23,7 +23,7 @@ async def test_the_largest_disagreement_comes_first_and_others_who_are_excluded_
         third = 3 - 1 + (await connection.exec_driver_sql("SELECT min(id) FROM annotators")).scalar_one()
         rows, total = await list_judged_items(connection, campaign, third, limit=3)
     assert total == 5
-    assert [(row.number, row.answer_text, round(row.disagreement)) for row in rows] == [
+    assert [(row.number, row.answer_text, round(row.disagreement or 0)) for row in rows] == [
         (4, "90", 40),
         (3, "80", 30),
         (2, "70", 20),

@@ -85,9 +85,9 @@ async def watched(engine, rng, judgments=15, **settings):
 
 async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng):
     campaign, here, time = await watched(engine, rng)
-    assert await new_findings(engine, campaign, time) == 3
+    assert await new_findings(engine, campaign, time) == 4
     assert set(await stored_findings(engine)) == {
-        ("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement")
+        ("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement", "signs")
     }
     assert (await find_next_hit(engine, here["straight"], now=time)).hit is not None
     assert await fetch_value(engine, "SELECT count(*) FROM alerts") == 0
@@ -121,7 +121,7 @@ async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_thos
     campaign, _, time = await watched(engine, rng)
     first = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
     again = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last=first)
-    assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [3, 0]
+    assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [4, 0]
     assert await new_findings(engine, campaign, time) == 0
 
 
@@ -130,7 +130,7 @@ async def test_of_two_looks_at_once_one_is_enough(engine, rng):
     looks = await asyncio.gather(
         *(scan_annotators_and_record_findings(engine, campaign.id, now=time) for _ in range(3))
     )
-    assert sum(scan_once.new_findings for scan_once in looks if scan_once) == len(await stored_findings(engine)) == 3
+    assert sum(scan_once.new_findings for scan_once in looks if scan_once) == len(await stored_findings(engine)) == 4
 
 
 async def test_no_rule_looks_where_they_are_off(engine, rng):
@@ -148,7 +148,7 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
     for _ in range(50):
         looks.request_scan(campaign.id)
     await looks.tasks.wait()
-    assert len(await stored_findings(engine)) == 3
+    assert len(await stored_findings(engine)) == 4
     assert len(looks.tasks) == 0
 
 
