@@ -43,7 +43,7 @@ async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researc
 async def test_checks_and_the_form_say_it_too(engine, researcher):
     campaign = await with_gold(engine)
     assert GOLD_CANNOT in await page_of(researcher, campaign, "checks")
-    form = await page_of(researcher, campaign, "edit")
+    form = await page_of(researcher, campaign, "settings/quality")
     assert "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest." in form
     assert GOLD_CANNOT in form
 
@@ -71,7 +71,7 @@ async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(
 async def test_rules_that_are_off_warn_of_nothing(engine, researcher):
     campaign = await with_gold(engine, quality_preset="off")
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
-    assert "Rules flag a person" not in await page_of(researcher, campaign, "edit")
+    assert "Rules flag a person" not in await page_of(researcher, campaign, "settings/quality")
 
 
 async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet(engine, researcher):

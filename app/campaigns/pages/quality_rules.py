@@ -4,7 +4,7 @@ from fastapi import Response
 from fastapi.responses import RedirectResponse
 
 from app.accounts.guards import researcher_router
-from app.campaigns import lifecycle
+from app.campaigns import settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.http.dependencies import FormFields, Transaction
 from app.quality.rule_sentences import rule_lines_of_form
@@ -20,5 +20,5 @@ async def save_rules(values: FormFields, connection: Transaction, slug: str) -> 
         lines = rule_lines_of_form(settings.quality_preset, values)
         return settings.model_copy(update={"quality_rules": lines})
 
-    await lifecycle.edit_settings(connection, slug, with_rules_of_form)
+    await settings_edits.edit_settings(connection, slug, with_rules_of_form)
     return RedirectResponse(f"/admin/campaigns/{slug}/checks?done=rules", status_code=303)
