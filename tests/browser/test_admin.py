@@ -716,7 +716,7 @@ async def test_changes_of_a_launched_campaign_are_counted_and_listed_before_they
     await page.get_by_label("When the goal is reached").select_option("pause")
     await expect(page.get_by_text("2 changes not saved yet")).to_be_in_viewport()
     await expect(page.locator(".changes li")).to_have_text(
-        ["When the goal is reached: Only tell me → Pause the campaign", "Judgments per item: 4 → 6"]
+        ["When the goal is reached: Only alert me → Pause the campaign", "Judgments per item: 4 → 6"]
     )
     assert await violations(page) == ""
     await page.get_by_role("button", name="Save settings").click()
