@@ -1,4 +1,4 @@
-"""Tables of item content other than text: outputs of systems, media files, and reports of media that did not open."""
+"""Tables of item content: former texts, outputs of systems, media files, and reports of media that did not open."""
 
 from sqlalchemy import (
     BigInteger,
@@ -30,6 +30,24 @@ segments = Table(
     PrimaryKeyConstraint("campaign_id", "number"),
     UniqueConstraint("campaign_id", "external_id"),
 )
+
+# Former texts of items that were corrected after the launch. Append-only.
+item_versions = Table(
+    "item_versions",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("version", Integer, nullable=False),  # 1 for the first text
+    Column("shown", Text, nullable=False),
+    # The last HIT of the campaign that was leased before the correction: HITs up to it show this text or an earlier one
+    Column("last_hit", BigInteger, nullable=False),
+    Column("replaced_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "item", "version"),
+    ForeignKeyConstraint(
+        ["campaign_id", "item"], ["items.campaign_id", "items.number"], ondelete="CASCADE", onupdate="CASCADE",
+        name="item_versions_item_fkey",
+    ),
+)  # fmt: skip
 
 # The text of a system's output for a segment. After the launch, rows are only added.
 outputs = Table(

@@ -177,24 +177,6 @@ items = Table(
     partial_index("retired_at IS NOT NULL", "items_retired_idx", "campaign_id", "number"),
 )
 
-# Former texts of items that were corrected after the launch. Append-only.
-item_versions = Table(
-    "item_versions",
-    metadata,
-    Column("campaign_id", BigInteger, nullable=False),
-    Column("item", Integer, nullable=False),
-    Column("version", Integer, nullable=False),  # 1 for the first text
-    Column("shown", Text, nullable=False),
-    # The last HIT of the campaign that was leased before the correction: HITs up to it show this text or an earlier one
-    Column("last_hit", BigInteger, nullable=False),
-    Column("replaced_at", Time, nullable=False),
-    PrimaryKeyConstraint("campaign_id", "item", "version"),
-    ForeignKeyConstraint(
-        ["campaign_id", "item"], ["items.campaign_id", "items.number"], ondelete="CASCADE", onupdate="CASCADE",
-        name="item_versions_item_fkey",
-    ),
-)  # fmt: skip
-
 # Posterior of each item, for each criterion and revision.
 posteriors = Table(
     "posteriors",

@@ -44,7 +44,7 @@ async def change_items_by_program(connection: Transaction, slug: str, change: It
     return ItemsChanged(changed=await item_changes.change_items(connection, slug, change.action, ids, now=now))
 
 
-class NewCheck(BaseModel):
+class CheckRequest(BaseModel):
     """An item that becomes a gold or attention item."""
 
     id: ItemId
@@ -52,11 +52,11 @@ class NewCheck(BaseModel):
     tolerance: str = Field("", max_length=100, description="As in the column `tolerance`.")
 
 
-class NewChecks(BaseModel):
+class ChecksRequest(BaseModel):
     """Items of a draft that become checks: all of them or none."""
 
     kind: Literal["gold", "attention"]
-    checks: list[NewCheck] = Field(min_length=1, max_length=MAX_ITEMS_PER_CHANGE)
+    checks: list[CheckRequest] = Field(min_length=1, max_length=MAX_ITEMS_PER_CHANGE)
     keep: bool = Field(
         default=False, description="Keep the items in the study, too. The checks are copies with ids of their own."
     )
@@ -73,7 +73,7 @@ class NewChecks(BaseModel):
         }
     ),
 )
-async def mark_items_by_program(connection: Transaction, slug: str, new_checks: NewChecks) -> ItemsChanged:
+async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
     """Use items as gold or attention items."""
     checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
     await mark_checks.mark_items_as_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
