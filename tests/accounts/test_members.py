@@ -216,7 +216,17 @@ async def ids_of(engine: AsyncEngine, campaign):
 
 def ids_in_addresses() -> set[str]:
     """The names in addresses of campaigns that mean a row of one."""
-    words = {"slug", "action", "ending", "file", "name", "section", "method", "what"}  # the same for all campaigns
+    words = {
+        "slug",
+        "action",
+        "ending",
+        "file",
+        "name",
+        "section",
+        "method",
+        "what",
+        "step",
+    }  # the same for all campaigns
     return {
         name for address in NEED_BY_ROUTE if "{slug}" in address for name in re.findall(r"\{(\w+)\}", address)
     } - words
