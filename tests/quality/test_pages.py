@@ -33,7 +33,8 @@ async def test_the_page_says_what_rules_saw_and_did(campaign_with_findings, rese
 
 async def test_the_overview_leads_there(campaign_with_findings, researcher):
     page = (await researcher.get(f"/admin{campaign_with_findings}")).text
-    assert f'href="/admin{campaign_with_findings}/checks"' in page
+    assert "<b>1 needs you.</b> A7: " in page
+    assert f'<a class="button" href="/admin{campaign_with_findings}/checks">Review</a>' in page
 
 
 async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
