@@ -5,7 +5,9 @@ import { localizeTimes } from "./admin/times.js";
 
 // On a phone the current tab or step may be beyond the edge.
 for (const current of document.querySelectorAll(".tabs [aria-current], .rail [aria-current]")) {
-  current.scrollIntoView({ inline: "nearest", block: "nearest" });
+  const { left, right } = current.getBoundingClientRect();
+  // Only then, or a page whose tabs are further down would open there.
+  if (left < 0 || right > innerWidth) current.scrollIntoView({ inline: "nearest", block: "nearest" });
 }
 
 localizeTimes(document);

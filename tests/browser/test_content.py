@@ -106,7 +106,7 @@ async def test_source_and_marked_differences_are_accessible_in_every_direction(f
     )
     page = (await visit(viewport={"width": 320, "height": 800})).page
     await start_by_link(page, campaign.link)
-    source = page.locator(".beside-items .beside").first
+    source = page.locator(".beside-items .beside-text").first
     await expect(source).to_have_text("שלום עולם")
     assert await source.evaluate("it => getComputedStyle(it).direction") == "rtl"
     await expect(page.locator("ins").first).to_contain_text("[added: big")

@@ -82,6 +82,12 @@ async def test_an_answer_moves_the_page_without_a_reload(visit: Any, watch: Any,
     assert await page.evaluate("window.loadedOnce")
 
 
+async def test_the_overview_opens_at_its_top(watch: Any, answered_task: Any) -> None:
+    page = await watch(await answered_task())
+    await expect(page.locator("#heatmap")).to_be_visible()
+    assert await page.evaluate("scrollY") == 0
+
+
 async def test_a_page_that_lost_its_connection_catches_up(watch: Any, task: Any) -> None:
     campaign = await task(judgments_per_item=3)
     page = await watch(campaign, connected=False)

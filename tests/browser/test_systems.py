@@ -51,7 +51,7 @@ async def test_outputs_stand_below_source_and_reference_each_once(campaign: Any,
     first = await item_texts(page)
     segment = first[0].split()[1]
     assert sorted(first) == [f"other {segment}", f"same {segment}"]
-    await expect(page.locator(".beside-items .beside")).to_have_text([LONG.strip(), f"Reference {segment}"])
+    await expect(page.locator(".beside-items .beside-text")).to_have_text([LONG.strip(), f"Reference {segment}"])
     assert await violations(page) == ""
     for row, text in enumerate(first):
         await sliders(page).nth(row).press("8" if text.startswith("same") else "2")
@@ -113,7 +113,7 @@ async def speech(task: Any) -> Any:
 async def test_recordings_are_heard_below_what_they_say_each_once(speech: Any, visit: Any, width: int) -> None:
     page: Page = (await visit(viewport={"width": width, "height": 800})).page
     await open_hit(page, speech.prolific())
-    await expect(page.locator(".beside-items .beside")).to_have_text(["Good morning, everybody."])
+    await expect(page.locator(".beside-items .beside-text")).to_have_text(["Good morning, everybody."])
     players = page.locator(".row audio")
 
     async def durations() -> list[str]:

@@ -75,7 +75,7 @@ async def test_what_stands_beside_items_keeps_its_spaces_and_so_do_differences(u
     campaign = await uploaded(table, "a.csv", **columns)
     page = (await visit()).page
     await open_hit(page, campaign.prolific())
-    assert await page.locator(".beside-items .beside").evaluate_all(SHOWN) == [CODE[1], CODE[2]]
+    assert await page.locator(".beside-items .beside-text").evaluate_all(SHOWN) == [CODE[1], CODE[2]]
     assert await page.locator(".hit .text").evaluate_all(SHOWN) == [CODE[0]]
     before = table.replace(quoted(CODE[2]), quoted("    return x\n    # done"))
     marked = await uploaded(before, "a.csv", **columns | {"differences": "reference"})
