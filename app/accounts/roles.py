@@ -116,7 +116,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/alerts",
         f"GET {CAMPAIGN_PAGES_PATH}/people",
         f"GET {CAMPAIGN_PAGES_PATH}/people.csv",
-        f"GET {CAMPAIGN_PAGES_PATH}/prolific-approvals.csv",
+        f"GET {CAMPAIGN_PAGES_PATH}/approvals/{{platform}}.csv",
         f"GET {CAMPAIGN_API_PATH}/export/{{what}}",
         f"GET {CAMPAIGN_API_PATH}/log",
         f"GET {CAMPAIGN_API_PATH}/alerts",

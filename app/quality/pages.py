@@ -8,7 +8,9 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
+from app.annotation.platforms.registry import PLATFORMS
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
+from app.errors import NotFound, shorten_echo
 from app.http.dependencies import (
     Database,
     FormFields,
@@ -19,7 +21,7 @@ from app.http.dependencies import (
     render_page,
 )
 from app.http.paging import Page
-from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings, prolific_approvals
+from app.quality import actions, annotator_answers, annotators, approvals, inbox, judged_items, listings
 from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
@@ -82,7 +84,7 @@ async def annotators_page(
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "left_early": left_early,
-        "has_prolific": await prolific_approvals.has_prolific_annotators(connection, campaign.id),
+        "platforms_to_approve": await approvals.list_platforms_to_approve(connection, campaign.id),
         "shows_all": shows_all,
         "query": urlencode(
             {"sort": sort} | ({"rising": "true"} if rising else {}) | ({"all": "true"} if shows_all else {})
@@ -91,13 +93,15 @@ async def annotators_page(
     return render_page(request, "admin/annotators.html", context)
 
 
-@router.get("/prolific-approvals.csv")
-async def download_prolific_approvals(connection: Transaction, slug: str, now: Now) -> Response:
-    """Download the ids of submissions to approve, one per line, as Prolific's bulk approval takes them."""
+@router.get("/approvals/{platform}.csv")
+async def download_approvals(connection: Transaction, slug: str, platform: str, now: Now) -> Response:
+    """Download the ids of submissions to approve, one per line, as the platform's bulk approval takes them."""
     campaign = await load_campaign_for_page(connection, slug)
-    submissions = await prolific_approvals.list_approvable_submissions(connection, campaign.id)
+    if platform not in PLATFORMS or not PLATFORMS[platform].approves_by_list:
+        raise NotFound(f"“{shorten_echo(platform)}” takes no list of submissions.", code="no_approval_list")
+    submissions = await approvals.list_approvable_submissions(connection, campaign.id, PLATFORMS[platform])
     lines = "".join(f"{guard_against_formula(submission)}\n" for submission in submissions)
-    headers = download_headers(slug, "prolific-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = download_headers(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 

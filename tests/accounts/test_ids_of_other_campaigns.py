@@ -33,13 +33,13 @@ async def everything(engine):
     }  # a use is noted
 
 
-@pytest.mark.parametrize("act", ["mark", "unmark"])
+@pytest.mark.parametrize("act", ["checks", "unmark"])
 async def test_an_item_of_another_draft(app, client, engine, act):
     mine = await create_running_campaign(engine, items=6, name="Verbs", launched=False)
     theirs = await create_running_campaign(engine, items=20, name="Nouns", launched=False)
     await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
-    body = {"item": "v15", "kind": "gold", "expected": "80"}
+    body = {"item": "v15", "action": "gold", "expected": "80", "tolerance": ""}
     refused = await client.post(f"/admin/campaigns/{mine.slug}/items/{act}", data=body)
     assert (refused.status_code, "has no item" in refused.text) == (404, True)
     assert (await client.post(f"/admin/campaigns/{theirs.slug}/items/{act}", data=body)).status_code == 404

@@ -226,6 +226,7 @@ def ids_in_addresses() -> set[str]:
         "method",
         "what",
         "step",
+        "platform",
     }  # the same for all campaigns
     return {
         name for address in NEED_BY_ROUTE if "{slug}" in address for name in re.findall(r"\{(\w+)\}", address)

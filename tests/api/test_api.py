@@ -332,7 +332,7 @@ async def test_items_come_as_a_form_too_with_a_template(api_client):
     page = (await api_client.get(f"{address}/items", params={"offset": 1, "limit": 1})).json()
     assert page == {
         "total": 2,
-        "items": [{"number": 1, "id": "2", "text": "to hum", "fields": {"id": "2", "verb": "hum"}}],
+        "items": [{"number": 1, "id": "2", "text": "to hum", "fields": {"id": "2", "verb": "hum"}, "retired": False}],
     }
 
 

@@ -326,10 +326,12 @@ async def test_a_file_is_dropped_and_its_columns_are_matched(enter: Enter) -> No
     await page.evaluate(DROP, "word,sense\nbank,river\nbank,money\n")
     await page.get_by_text("All rows can be imported").wait_for()
     assert await violations(page) == ""
-    await page.get_by_label("Id", exact=True).select_option("word")
+    await page.get_by_role("group", name="Columns").get_by_label("Id", exact=True).select_option("word")
     await page.get_by_role("alert").get_by_text("1 row with a duplicate id: line 3").wait_for()
     assert await violations(page) == ""
-    await page.get_by_label("Id", exact=True).select_option("none: number the rows")
+    await (
+        page.get_by_role("group", name="Columns").get_by_label("Id", exact=True).select_option("none: number the rows")
+    )
     await page.get_by_label("Column that annotators see").select_option("sense")
     await page.get_by_text("All rows can be imported").wait_for()
     await page.get_by_role("button", name="Import 2 items").click()
@@ -347,9 +349,13 @@ async def test_a_mended_file_is_looked_at_when_it_is_chosen_again(enter: Enter, 
     words.write_text("id,word\nw1,bank\nw2,river\n")
     await page.get_by_label("File", exact=True).set_input_files(words)  # the same path: Chromium reports no change
     await page.get_by_text("All rows can be imported").wait_for()
-    await page.get_by_label("Id", exact=True).select_option("none: number the rows")
+    await (
+        page.get_by_role("group", name="Columns").get_by_label("Id", exact=True).select_option("none: number the rows")
+    )
     await page.get_by_label("File", exact=True).dispatch_event("cancel")  # the dialog was closed: nothing is read again
-    await expect(page.get_by_label("Id", exact=True)).to_have_value(":row numbers:")
+    await expect(page.get_by_role("group", name="Columns").get_by_label("Id", exact=True)).to_have_value(
+        ":row numbers:"
+    )
     await page.get_by_role("button", name="Import 2 items").click()
     await page.wait_for_url("**/items?done=imported")
 
@@ -437,7 +443,7 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     await expect(page.get_by_text("Stopped. Nothing has changed.")).to_be_visible()
     await expect(page.get_by_role("progressbar")).to_be_hidden()
     await page.get_by_role("button", name="Plan", exact=True).click()
-    outcome = page.get_by_text("The goal needs more than 60 judgments of each item")
+    outcome = page.get_by_text("The goal needs more than 60 judgments per item")
     await expect(outcome).to_be_visible(timeout=120_000)  # 20 simulated campaigns take minutes on a busy machine
     assert "at_once=3" in page.url
     assert await violations(page) == ""

@@ -237,7 +237,7 @@ async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_
 
 async def test_a_refusal_is_shown_in_the_servers_words(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign, "?one=nothing", whole=False)
-    await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing” here")
+    await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing”.")
     await expect(page.locator("#agreement circle").first).to_be_visible()
 
 

@@ -28,7 +28,7 @@ async def test_somebody_is_excluded_and_restored_without_javascript(
     await page.get_by_label("Reason").first.fill("Sets all to the middle.")
     await page.get_by_role("button", name="Exclude", exact=True).first.click()
     await expect(page.locator(".notice.warning")).to_contain_text("their answers do not count")
-    await expect(page.locator("tr.left-out")).to_have_count(2)
+    await expect(page.locator(".answers tr.left-out")).to_have_count(2)
     await page.goto(address)
     await expect(page.locator("tr.left-out")).to_contain_text("excluded")
     seen = (await visit(**options)).page

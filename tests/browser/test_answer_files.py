@@ -26,7 +26,7 @@ async def test_columns_are_proposed_and_filled_in_and_the_receipt_tells_what_was
     await page.get_by_role("button", name="Import responses").click()
     await page.get_by_role("alert").get_by_text("Name the columns for item, value and annotator").wait_for()
     await expect(item).to_have_value("Input.verb")
-    await expect(page.get_by_label("Column: Answer")).to_have_value("Answer.rating")
+    await expect(page.get_by_label("Column: Answer", exact=True)).to_have_value("Answer.rating")
     assert await violations(page) == ""
     if folder := os.environ.get("EASEL_SHOTS"):
         for width, scheme in ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")):

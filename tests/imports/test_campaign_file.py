@@ -221,7 +221,7 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("passphrase", "people_per_address", "checks_percent", "alert_emails", "alert_webhook", "alert_quiet_minutes"),
         *("training", "qualification"),
         *("pay_per_hit", "in_short", "break_minutes", "return_completed", "return_failed_checks"),
-        *("return_screened_out", "return_nothing_left", "open_platforms"),
+        *("return_screened_out", "return_nothing_left", "open_platforms", "items_language", "tags"),
     }
 
 

@@ -135,6 +135,7 @@ class Platform:
         link_parameters: Query that a researcher appends to the link, with placeholders for the platform.
         shares_assignment_ids: True if several annotators in these files can share an assignment id, so that only both
             ids together identify an answer.
+        approves_by_list: True if a researcher approves submissions there by a list of their ids.
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
 
     """
@@ -153,6 +154,7 @@ class Platform:
     frame_origins: tuple[str, ...] = ()
     form_origins: Callable[[Settings], tuple[str, ...]] = no_form_origins
     link_parameters: str = ""
+    approves_by_list: bool = False
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)
     result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False

@@ -56,5 +56,6 @@ PLATFORM = Platform(
     PROLIFIC_IDENTIFIERS,
     has_return_page=True,
     link_parameters=PROLIFIC_LINK_PARAMETERS,
+    approves_by_list=True,
     minimum_hourly_pay=PROLIFIC_MINIMUM_HOURLY_PAY,
 )

@@ -13,12 +13,14 @@ COMPLETED = """
 async def test_completed_submissions_of_annotators_in_good_standing_can_be_approved(engine, researcher):
     campaign, _, _ = await answer_hits(engine, people=4, hits=1)
     address = f"/admin/campaigns/{campaign.slug}"
-    assert (await researcher.get(f"{address}/prolific-approvals.csv")).text == ""
+    assert (await researcher.get(f"{address}/approvals/prolific.csv")).text == ""
     assert "approval list" not in (await researcher.get(f"{address}/annotators")).text
     await execute_sql(engine, FROM_PROLIFIC, id=campaign.id)
     await execute_sql(engine, COMPLETED, id=campaign.id)
     await researcher.post(f"{address}/annotators/A2/hold", data={"reason": "too fast"})
-    reply = await researcher.get(f"{address}/prolific-approvals.csv")
+    reply = await researcher.get(f"{address}/approvals/prolific.csv")
     assert reply.text == "submission 0\nsubmission 2\n"  # not the held one, nor the one who has not finished
     assert "attachment" in reply.headers["content-disposition"]
+    refused = await researcher.get(f"{address}/approvals/link.csv")
+    assert (refused.status_code, "no_approval_list" in refused.text) == (404, True)
     assert "Prolific approval list" in (await researcher.get(f"{address}/annotators")).text
