@@ -16,7 +16,9 @@ import * as texts from "./hit/texts.js";
 import * as trays from "./hit/trays.js";
 import * as visit from "./hit/visit.js";
 import { words } from "./hit/words.js";
-import * as zoom from "./hit/zoom.js";
+
+// Texts have no pictures: see parts.js.
+const zoom = document.querySelector("link[href*='pictures.css']") ? await import("./hit/zoom.js") : null;
 
 const RETURN_DELAY_MS = 3_000;
 
@@ -44,7 +46,7 @@ function begin(shown) {
   hit.form.elements.viewport.value = `${innerWidth}x${innerHeight}`;
   sending.restore(hit);
   texts.begin(hit);
-  zoom.begin(hit);
+  zoom?.begin(hit);
   media.begin(hit, () => { if (hit === shown) resize(); });
   parts.begin(hit, design);
   trays.begin(hit);

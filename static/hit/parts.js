@@ -3,11 +3,13 @@
 // of their controls tell them apart.
 
 import { all, inDocument } from "./page.js";
-import * as playback from "./playback.js";
 import * as remarks from "./remarks.js";
 import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 import { words } from "./words.js";
+
+// Texts have nothing to play. What kind a campaign's items are is fixed by its launch, and so is this style sheet.
+const playback = document.querySelector("link[href*='pictures.css']") ? await import("./playback.js") : null;
 
 const SHARED = ["whole", "next", "sending", "changed", "problem"];       // what is so of all parts at once
 
@@ -21,18 +23,18 @@ const inOrder = ({ parts }) => [
 export function read(fieldset, design) {
   const hit = { fieldset, form: fieldset.closest("form"), sending: false, changed: false, problem: false };
   hit.whole = hit;
-  playback.begin(hit);
+  playback?.begin(hit);
   hit.parts = (fieldset.dataset.parts ?? "").split(" ").map((name) => readPart(hit, name, design));
   return Object.assign(hit, {
-    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), playback.entries(hit), ...hit.parts.map((part) => part.entries())),
+    entries: () => Object.assign(unjudged.entries(hit), remarks.entries(hit), playback?.entries(hit), ...hit.parts.map((part) => part.entries())),
     restore(kept) {
       unjudged.restore(hit, kept);
       remarks.restore(hit, kept);
-      playback.restore(hit, kept);
+      playback?.restore(hit, kept);
       for (const part of hit.parts) part.restore(kept);
     },
-    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...playback.fields(hit), ...hit.parts.flatMap((part) => part.fields())],
-    ready: () => inOrder(hit).every((part) => part.ready()) && playback.ready(hit),
+    fields: () => [...unjudged.said(hit), ...remarks.said(hit), ...(playback?.fields(hit) ?? []), ...hit.parts.flatMap((part) => part.fields())],
+    ready: () => inOrder(hit).every((part) => part.ready()) && (playback?.ready(hit) ?? true),
     draw() { for (const part of hit.parts) part.draw(); },
     busy: () => hit.sending || hit.parts.some(({ gesture }) => gesture),
   });
