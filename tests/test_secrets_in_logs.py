@@ -98,17 +98,18 @@ async def test_the_logs_of_statements_that_break_hold_no_secret(demo_data):
         async with researcher_at(server, engine) as browser:
             async with engine.begin() as holding:
                 await holding.execute(text(f"LOCK TABLE {', '.join(TABLES)} IN SHARE MODE"))
-                asking = asyncio.gather(*planted_requests(browser, server.link))
+                requests = planted_requests(browser, server.link)
+                asking = asyncio.gather(*requests)
                 await end_waiting_backends(engine, asking)
-            assert [reply.status_code for reply in await asking] == [503] * 7
-            wait_until(lambda: server.rest().count("database unavailable") == 7, PATIENT_SECONDS)
+            assert [reply.status_code for reply in await asking] == [503] * len(requests)
+            wait_until(lambda: server.rest().count("database unavailable") == len(requests), PATIENT_SECONDS)
             assert_no_secrets(logged(server))
             for statements, error in ((BREAK_A_RULE, "CheckViolationError (23514"), (HAVE_A_WRONG_TYPE, "(22P02)")):
                 async with engine.begin() as connection:
                     for statement in statements:
                         await connection.execute(text(statement))
                 replies = await asyncio.gather(*planted_requests(browser, server.link))
-                assert [reply.status_code for reply in replies] == [500] * 7
+                assert [reply.status_code for reply in replies] == [500] * len(requests)
                 crashed = "Exception in ASGI application"
                 wait_until(lambda: error in server.rest().rpartition(crashed)[2], PATIENT_SECONDS)  # noqa: B023
                 assert_no_secrets(logged(server))

@@ -21,7 +21,7 @@ class ComparisonUnit:
     """The unit in which a campaign about systems counts its judgments.
 
     Attributes:
-        title: Of the unit: comparisons of a pair, or with the baseline, or judgments of an output.
+        title: Names the unit: comparisons of a pair, comparisons with the baseline, or judgments of an output.
         per_judgment: How many of them one judgment per system gives each pair (or system) on each prompt.
 
     """

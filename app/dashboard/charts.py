@@ -91,7 +91,7 @@ class CourseDrawing:
 
 
 def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
-    """Return the chart of the lines of `course_figures`, of which there is at least one."""
+    """Return the chart of the lines of `course_figures`; at least one line is needed."""
     places: list[float] = [place for line in course for place in line["places"] if place is not None]
     low = math.floor(min(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP
     high = max(math.ceil(max(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP, low + COURSE_AXIS_STEP)
