@@ -34,7 +34,7 @@ def _to_asyncpg_url(url: str) -> str:
     return parse_postgres_address(url).sqlalchemy_url()
 
 
-def _split_at_commas(value: object) -> object:
+def _split_at_commas_and_spaces(value: object) -> object:
     return [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
 
 
@@ -105,7 +105,7 @@ def _default_data_dir() -> Path:
 
 
 OriginsSetting = Annotated[
-    tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas), AfterValidator(_validate_origins)
+    tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces), AfterValidator(_validate_origins)
 ]
 
 
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
         None,
         description="Public address of Easel if it is behind a proxy; links start with it.",
     )
-    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)] = Field(
+    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces)] = Field(
         ("127.0.0.1",),
         description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
     )
@@ -203,7 +203,7 @@ class Settings(BaseSettings):
         "single sign-on", max_length=60, description="Name of the provider on the button of the login page."
     )
     oidc_domains: Annotated[
-        tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas), AfterValidator(_validate_mail_domains)
+        tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces), AfterValidator(_validate_mail_domains)
     ] = Field(
         (),
         description=(

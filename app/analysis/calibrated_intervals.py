@@ -66,7 +66,7 @@ def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, .
     return columns_to_cell_rows(*mean_error_and_interval_columns(intervals))
 
 
-async def load_calibrated_evidence(
+async def update_calibrated_evidence(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     previous: CalibratedEvidence | None = None,

@@ -205,13 +205,13 @@ class FitCache:
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> ModeratedMeans:
         """Return the calibrated intervals as of now, reading only new answers from an `open_reader`."""
-        return (await self.load_calibrated_evidence(connection, criterion)).intervals
+        return (await self.update_calibrated_evidence(connection, criterion)).intervals
 
-    async def load_calibrated_evidence(
+    async def update_calibrated_evidence(
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> CalibratedEvidence:
         """Return the calibrated evidence as of now, as `load_calibrated_intervals` does."""
-        evidence = await calibrated_intervals.load_calibrated_evidence(
+        evidence = await calibrated_intervals.update_calibrated_evidence(
             connection, criterion, self.calibrated_evidence.get(criterion_key(criterion))
         )
         self.calibrated_evidence[criterion_key(criterion)] = evidence

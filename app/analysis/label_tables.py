@@ -160,7 +160,7 @@ class LabelledJudgments:
     item_confidence: Array
 
 
-def judgment_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJudgments:
+def fit_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJudgments:
     """Return all labels with their confidence.
 
     Raises:
@@ -182,7 +182,7 @@ def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
     Rows also have the score if labels are scores that were cut.
     """
     labelled_judgments, names = (
-        judgment_labels_with_confidence(answers, options.classes),
+        fit_labels_with_confidence(answers, options.classes),
         label_names(answers, options.classes),
     )
     columns = [name for name in LABEL_EXPORT_COLUMNS if name != "score" or not has_class_labels(answers)]

@@ -138,7 +138,14 @@ def compose_scores_part(
     refusals = ["" if isinstance(result, Scores) else str(result) for result in results]
     one, other = (
         MethodSide(
-            *(name, SCORE_METHODS[name], mine, refusal, axis, decimals_for_values(largest_magnitude(mine.values))),
+            *(
+                name,
+                SCORE_METHODS[name],
+                mine,
+                refusal,
+                axis,
+                decimals_for_values(largest_magnitude_if_any(mine.values)),
+            ),
             descending_ranks(mine.values),
         )
         for name, mine, refusal, axis in zip(names, scores, refusals, score_axes(names, scores), strict=True)
@@ -160,7 +167,7 @@ def descending_ranks(values: DrawnArray) -> DrawnArray:
     return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
 
 
-def largest_magnitude(values: DrawnArray) -> list[float]:
+def largest_magnitude_if_any(values: DrawnArray) -> list[float]:
     """Return the largest absolute value as a float, or nothing if there is none."""
     sizes = np.abs(values[np.isfinite(values)])
     return [float(np.nextafter(sizes.max(), np.inf))] if len(sizes) else []

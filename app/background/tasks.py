@@ -48,7 +48,7 @@ class KeyedTasks(Generic[K]):
     def start(self, key: K, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
         """Start the task of a key that has no running task."""
         assert key not in self._tasks  # noqa: S101  (else the earlier one would go on without an owner)
-        task = self._tasks[key] = asyncio.create_task(self._run(key, work), name=f"{self.name} {key}")
+        task = self._tasks[key] = asyncio.create_task(self._run_with_retries(key, work), name=f"{self.name} {key}")
         task.add_done_callback(lambda _task: self._tasks.pop(key))
         return task
 
@@ -75,7 +75,7 @@ class KeyedTasks(Generic[K]):
             return CheckResult(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")
         return CheckResult(ok=True, detail=f"{len(self._tasks)} under way." if self._tasks else "")
 
-    async def _run(self, key: K, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_with_retries(self, key: K, work: Callable[[], Awaitable[None]]) -> None:
         failures = 0
         while True:
             try:

@@ -37,7 +37,9 @@ class ForecastFindings:
         return findings if findings and (findings.items, findings.per_item) == (items, per_item) else None
 
 
-async def store_forecast_findings(connection: AsyncConnection, slug: str, findings: ForecastFindings) -> None:
+async def store_forecast_findings_if_current(
+    connection: AsyncConnection, slug: str, findings: ForecastFindings
+) -> None:
     """Store the findings of a forecast, unless the campaign asks for another number of judgments since."""
     conditions = (campaigns.c.slug == slug, campaigns.c.judgments_per_item == findings.per_item)
     await connection.execute(update(campaigns).where(*conditions).values(newest_plan=asdict(findings)))

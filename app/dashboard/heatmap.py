@@ -48,7 +48,9 @@ class Heatmap:
         return len(self.order) > len(self.starts)
 
 
-def match_quality_heatmap(score: Array, variance: Array, gamma: float, *, max_rows: int = MAX_HEATMAP_ROWS) -> Heatmap:
+def grouped_match_quality_heatmap(
+    score: Array, variance: Array, gamma: float, *, max_rows: int = MAX_HEATMAP_ROWS
+) -> Heatmap:
     """Compute the heatmap of N >= 1 items.
 
     Args:

@@ -73,7 +73,7 @@ class PosteriorCurve:
     label: str = ""
 
     @property
-    def outside(self) -> bool:
+    def is_score_outside_interval(self) -> bool:
         """True if the score lies outside its interval, as the mode of a skewed Beta can."""
         return not self.low <= self.score <= self.high
 

@@ -20,7 +20,7 @@ from app.dashboard import halo as halos
 from app.dashboard.charts import course_figures
 from app.dashboard.goal_texts import goal_text, quick_goal_position
 from app.dashboard.halo import HaloTexts
-from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap
+from app.dashboard.heatmap import Heatmap, grouped_match_quality_heatmap, heatmap_row_labels
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
@@ -132,7 +132,9 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     family = law.family
     progress, cut = quick_goal_position(snapshot)
     heatmap = (
-        None if family.counts_classes else match_quality_heatmap(snapshot.score, snapshot.variance, campaign.gamma)
+        None
+        if family.counts_classes
+        else grouped_match_quality_heatmap(snapshot.score, snapshot.variance, campaign.gamma)
     )
     figures = {
         "status": campaign.status,

@@ -23,7 +23,7 @@ class ValueFormat:
         self.classes: Sequence[str] = design.classes
 
     @property
-    def has_point_values(self) -> bool:
+    def is_points_scale(self) -> bool:
         """Return whether values are points, 0 to 100."""
         return self.design.value_kind == "points"
 

@@ -82,11 +82,11 @@ def parse_remarks(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Re
 
     The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks.
     """
-    remarks = {about: parse_remark(form, about) for about in (WHOLE_HIT, *map(str, items))}
+    remarks = {about: read_comment_and_flag(form, about) for about in (WHOLE_HIT, *map(str, items))}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
 
 
-def parse_remark(form: Mapping[str, str], subject: str) -> Remark:
+def read_comment_and_flag(form: Mapping[str, str], subject: str) -> Remark:
     comment = form.get(f"{COMMENT_PREFIX}{subject}", "")
     return Remark(clean_comment(comment) if comment else "", form.get(f"{FLAG_PREFIX}{subject}", "").strip() or None)
 

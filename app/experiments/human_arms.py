@@ -97,7 +97,7 @@ async def create_experiment(
 async def create_arm_campaign(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
 ) -> Campaign:
-    draft = await lifecycle.create_draft_campaign(connection, arm_campaign_settings(arm, request), now=now)
+    draft = await lifecycle.create_draft_campaign(connection, demo_settings_for_arm(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
         await items.import_items(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
@@ -105,7 +105,7 @@ async def create_arm_campaign(
     return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=now) if launch else draft
 
 
-def arm_campaign_settings(arm: str, request: ExperimentRequest) -> CampaignSettings:
+def demo_settings_for_arm(arm: str, request: ExperimentRequest) -> CampaignSettings:
     """Return the settings of the demo question, changed as the arm needs."""
     max_judgments = request.judgments_per_annotator
     changes = {

@@ -172,7 +172,7 @@ async def load_item_row_formatter(
     uploaded_columns: Sequence[str],
 ) -> ItemRowFormatter:
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
-    evidence = await calibrated_intervals.load_calibrated_evidence(connection, criterion)
+    evidence = await calibrated_intervals.update_calibrated_evidence(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
     return ItemRowFormatter(criterion, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
 

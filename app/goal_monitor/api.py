@@ -55,7 +55,7 @@ async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalPro
         campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
-        judgments_read = await fits.load_calibrated_evidence(connection, campaign.criteria[0])
+        judgments_read = await fits.update_calibrated_evidence(connection, campaign.criteria[0])
         progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
     if progress is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")

@@ -70,7 +70,7 @@ async def scan_goal_and_act(
         campaign = await load_campaign(connection, campaign_id)
         if not should_scan_goal(campaign):
             return GoalScanState(None)
-        evidence = await calibrated_intervals.load_calibrated_evidence(
+        evidence = await calibrated_intervals.update_calibrated_evidence(
             connection, campaign.criteria[0], last.evidence_read if last else None
         )
         progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))

@@ -93,7 +93,7 @@ async def forecast_campaign(
     async with open_snapshot(engine) as connection:
         campaign = await load_campaign_with_progress(connection, slug)
         refuse_unless_forecastable(campaign)
-        evidence = (await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])).evidence
+        evidence = (await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])).evidence
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
         )
@@ -266,7 +266,7 @@ async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWi
 async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:
     """Load the evidence of an earlier campaign for this law, whatever its own law is."""
     return (
-        await calibrated_intervals.load_calibrated_evidence(
+        await calibrated_intervals.update_calibrated_evidence(
             connection, (await load_campaign_by_slug(connection, slug)).criteria[0], law=law
         )
     ).evidence

@@ -89,7 +89,7 @@ async def show_forecast(
         runner: ForecastRunner = request.app.state.forecasts
         campaign_forecast = await runner.run(slug, forecast_request, now, on_run)
         async with database.begin() as connection:
-            await forecast_findings.store_forecast_findings(connection, slug, campaign_forecast.findings)
+            await forecast_findings.store_forecast_findings_if_current(connection, slug, campaign_forecast.findings)
         return campaign_forecast
 
     if is_script_request(request):

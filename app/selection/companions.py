@@ -111,7 +111,7 @@ class Companions:
             drawn += self._draw_by_full_pass(leader, count - len(drawn), barred, {*chosen, *drawn}, rng)
         return drawn
 
-    def check(self, items: npt.NDArray[np.intp]) -> None:
+    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may be drawn, each from one cell, and none above its cell's bound.
 
         O(items x cells), for tests.

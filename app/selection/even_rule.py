@@ -65,7 +65,7 @@ class LeastJudgedLeaders:
         for count in sorted(self._alike):
             yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
 
-    def check(self, items: ItemNumbers) -> None:
+    def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may lead, each in the bucket of its judgments. For tests."""
         expected = sorted((self._judgments.item(item), item) for item in items.tolist())
         held = sorted((count, item) for count, bag in self._alike.items() for item in bag)
@@ -81,14 +81,15 @@ class LeastJudgedCompanions:
         self._known, self._gamma = index, gamma
         judgments = index.judgments[items]
         self._alike = {
-            count: self._make_companions(items[judgments == count]) for count in np.unique(judgments).tolist()
+            count: self._companions_with_known_scores(items[judgments == count])
+            for count in np.unique(judgments).tolist()
         }
 
     def add(self, item: int) -> None:
         """Allow an item to be drawn."""
         count = self._known.judgments.item(item)
         if count not in self._alike:
-            self._alike[count] = self._make_companions(np.empty(0, np.intp))
+            self._alike[count] = self._companions_with_known_scores(np.empty(0, np.intp))
         self._alike[count].add(item)
 
     def remove(self, item: int) -> None:
@@ -109,15 +110,15 @@ class LeastJudgedCompanions:
                 drawn += self._alike[judgments].draw(leader, count - len(drawn), barred, rng, chosen=others)
         return drawn
 
-    def check(self, items: ItemNumbers) -> None:
+    def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may be drawn. For tests."""
         judgments = self._known.judgments[items]
         if sorted(self._alike) != np.unique(judgments).tolist():
             raise ValueError(f"there are companions with {sorted(self._alike)} judgments")
         for count, companions in self._alike.items():
-            companions.check(items[judgments == count])
+            companions.check_consistency(items[judgments == count])
 
-    def _make_companions(self, items: ItemNumbers) -> Companions:
+    def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
         return Companions(items, self._known.score, self._known.variance, self._gamma)
 
 

@@ -34,7 +34,7 @@ class ImpliedPairFilter:
 
     def items_not_asked_with(self, leader: int) -> set[int]:
         """Return the items that are not asked together with this one."""
-        implied = self.implications.items_implied_with(leader)
+        implied = self.implications.unanswered_items_implied_with(leader)
         is_asked = mask_of_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
         return {
             *self.implications.items_compared_with(leader).tolist(),

@@ -50,7 +50,8 @@ class CompanionPool(Protocol):
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]: ...
 
-    def check(self, items: ItemNumbers) -> None: ...
+    def check_consistency(self, items: ItemNumbers) -> None:
+        """Raise ValueError unless just these items may be drawn. For tests."""
 
 
 MakePools = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
@@ -120,11 +121,11 @@ class SelectionIndex(OpenItems):
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
-    def check(self) -> None:
+    def check_consistency(self) -> None:
         """Raise ValueError unless the arrangement is that of the arrays. For tests."""
         wanted = np.array(self.open_items(), np.intp)
-        self.leaders.check(wanted)
-        self.companions.check(wanted)
+        self.leaders.check_consistency(wanted)
+        self.companions.check_consistency(wanted)
 
     def _draw_allowed_pair(
         self,

@@ -33,7 +33,7 @@ class LeaderPool(Protocol):
         one.
         """
 
-    def check(self, items: npt.NDArray[np.intp]) -> None:
+    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, in the right order. For tests."""
 
 
@@ -102,7 +102,7 @@ class HighestVarianceLeaders:
         for value in self._iterate_descending():
             yield from iterate_bucket(self._bags, self._tied[value], barred, rng)
 
-    def check(self, items: npt.NDArray[np.intp]) -> None:
+    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their variance from the highest down.
 
         For tests.

@@ -81,7 +81,7 @@ class HardestNeighbourLeaders:
         """Return whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
-    def check(self, items: ItemNumbers) -> None:
+    def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may lead. For tests."""
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
@@ -114,9 +114,9 @@ class NeighbourCompanions:
         first = [neighbour] if self._hardest.can_lead(neighbour, {leader, *barred, *chosen}) else []
         return first + self._others.draw(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
 
-    def check(self, items: ItemNumbers) -> None:
+    def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may be drawn. For tests."""
-        self._others.check(items)
+        self._others.check_consistency(items)
 
 
 def make_hardest_neighbour_pools(

@@ -144,7 +144,7 @@ class NearLineLeaders:
         distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
         return log_gain_at_distance(distance, *self.noise.error_variances(judgments))
 
-    def check(self, items: npt.NDArray[np.intp]) -> None:
+    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
@@ -234,7 +234,7 @@ class HighestGainCompanions:
             drawn.append(item)
         return drawn
 
-    def check(self, items: npt.NDArray[np.intp]) -> None:
+    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Do nothing: the pool of leaders checks the items."""
 
 

@@ -27,7 +27,7 @@ from app.inference.ground.validation import sum_by_number
 from app.inference.observations.baseline import (
     BaselineJudgments,
     Mask,
-    baseline_judgment_notes,
+    notes_on_limits_of_baseline_judgments,
     refuse_uninformative_outcomes,
     to_baseline_judgments,
 )
@@ -96,7 +96,7 @@ def fit(
         difficulty=columns.segments.scatter(found.difficulty),
         bias=columns.annotators.scatter(found.bias),
         thresholds=found.thresholds,
-        notes=tuple(baseline_judgment_notes(columns)),
+        notes=tuple(notes_on_limits_of_baseline_judgments(columns)),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from app.analysis import agreement_table
 from app.analysis.answer_kinds import judgment_labels, label_names
-from app.analysis.label_tables import judgment_labels_with_confidence
+from app.analysis.label_tables import fit_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, to_cell
 from app.inference.ground.inestimable import Inestimable, NotConverged
@@ -357,7 +357,7 @@ def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
 
 
 def test_every_judgments_label_has_a_confidence():
-    found = judgment_labels_with_confidence(crowd_answers(), 2)
+    found = fit_labels_with_confidence(crowd_answers(), 2)
     made = crowd_answers()
     agree = found.labels == found.item_labels[made.item]
     assert (found.confidence[agree] == found.item_confidence[made.item][agree]).all()

@@ -8,13 +8,13 @@ from app.dashboard.heatmap import (
     best_matching_row_of_each,
     group_means,
     group_starts,
+    grouped_match_quality_heatmap,
     heatmap_row_labels,
-    match_quality_heatmap,
 )
 
 
 def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
-    picture = match_quality_heatmap(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
+    picture = grouped_match_quality_heatmap(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
     assert picture.order.tolist() == [1, 3, 0, 2]
     assert picture.score.tolist() == [0.1, 0.3, 0.5, 0.5]
 
@@ -22,12 +22,14 @@ def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
 def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
     # c^2 = 2 * 0.01 + 0.01 + 0.01 = 0.04. On the diagonal q = sqrt(0.02 / 0.04) = 0.7071 = 180.3 steps; 0.2 apart
     # q = 0.7071 * exp(-0.04 / 0.08) = 0.4289 = 109.4 steps.
-    picture = match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
+    picture = grouped_match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
     assert picture.colour_levels.tolist() == [[180, 109], [109, 180]]
 
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
-    picture = match_quality_heatmap(np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, max_rows=2)
+    picture = grouped_match_quality_heatmap(
+        np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, max_rows=2
+    )
     assert picture.has_grouped_rows
     assert picture.starts.tolist() == [0, 2]
     np.testing.assert_allclose(picture.score, [0.2, 0.7])
@@ -50,8 +52,8 @@ def test_means_of_groups_by_hand():
 
 def test_rows_are_called_by_their_item_or_by_the_ranks_of_their_group():
     score, variance = np.array([0.2, 0.1, 0.3]), np.full(3, 0.01)
-    assert heatmap_row_labels(match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
-    assert heatmap_row_labels(match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == [
+    assert heatmap_row_labels(grouped_match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
+    assert heatmap_row_labels(grouped_match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == [
         "items 1 to 1",
         "items 2 to 3",
     ]
@@ -59,14 +61,16 @@ def test_rows_are_called_by_their_item_or_by_the_ranks_of_their_group():
 
 def test_closest_is_never_the_item_itself_unless_it_is_alone():
     assert best_matching_row_of_each(
-        match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)
+        grouped_match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)
     ).tolist() == [1, 0, 1]
-    assert best_matching_row_of_each(match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)).tolist() == [0]
+    assert best_matching_row_of_each(
+        grouped_match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)
+    ).tolist() == [0]
 
 
 @pytest.mark.parametrize("count", [1, MAX_HEATMAP_ROWS, MAX_HEATMAP_ROWS + 1])
 def test_pictures_have_no_more_rows_than_cells(count):
     rng = np.random.default_rng(count)
-    picture = match_quality_heatmap(rng.random(count), rng.random(count) / 12, 0.1)
+    picture = grouped_match_quality_heatmap(rng.random(count), rng.random(count) / 12, 0.1)
     assert picture.colour_levels.shape == (min(count, MAX_HEATMAP_ROWS),) * 2
     assert (picture.colour_levels == picture.colour_levels.T).all()

@@ -224,7 +224,7 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     rng = np.random.default_rng(1)
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])
-        index.check()
+        index.check_consistency()
         draw = index.draw(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]

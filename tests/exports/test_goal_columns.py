@@ -44,7 +44,7 @@ async def exported(engine, campaign, format_="jsonl") -> Any:
 
 async def near(engine, campaign, score) -> Any:
     async with open_snapshot(engine) as connection:
-        counted = await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])
+        counted = await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
     return goal_progress(campaign, counted.evidence.goal_estimates(campaign, counted.intervals).estimates, score)
 
 
@@ -85,7 +85,7 @@ async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engi
     assert tuple(rows[0])[-4:] == LAW_SCORE_COLUMNS
     async with open_snapshot(engine) as connection:
         fitted = (
-            await calibrated_intervals.load_calibrated_evidence(connection, campaign.criteria[0])
+            await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
         ).evidence.law_estimates
     assert fitted is not None
     low, high = fitted.interval()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.campaigns import settings_edits
-from app.campaigns.forecast_findings import ForecastFindings, store_forecast_findings
+from app.campaigns.forecast_findings import ForecastFindings, store_forecast_findings_if_current
 from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import stored_goal_text
@@ -57,7 +57,7 @@ async def test_the_overview_repeats_what_the_plan_found_until_the_settings_chang
     assert "Estimate the cost" in (await researcher.get(address)).text
     findings = ForecastFindings(8, campaign.judgments_per_item, "", 9, [60, 40, 72])
     async with engine.begin() as connection:
-        await store_forecast_findings(connection, campaign.slug, findings)
+        await store_forecast_findings_if_current(connection, campaign.slug, findings)
     page = (await researcher.get(address)).text
     assert "Needs about 60 more (40 to 72)" in page
     assert f"With {campaign.judgments_per_item} per item it probably will not get there." in page

@@ -354,7 +354,7 @@ CHANGED = st.builds(changed_index, CAMPAIGNS, CHANGES)
 def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_each_below_its_bound(campaign):
     index, rows = campaign
     assert index.judgments.tolist() == [row[2] for row in rows]
-    index.check()
+    index.check_consistency()
 
 
 @pytest.mark.parametrize(
@@ -363,10 +363,10 @@ def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_e
 )
 def test_an_arrangement_that_is_not_that_of_the_arrays_is_noticed(array, value, said):
     index = index_of()
-    index.check()
+    index.check_consistency()
     getattr(index, array)[0] = value
     with pytest.raises(ValueError, match=said):
-        index.check()
+        index.check_consistency()
 
 
 PLACES = st.sets(st.integers(0, 29), max_size=30)
@@ -406,7 +406,7 @@ def test_many_updates_do_not_make_the_index_grow():
     index = index_of(rng.random(50), rng.random(50))
     for _ in range(3000):
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
-    index.check()
+    index.check_consistency()
     assert isinstance(index.leaders, HighestVarianceLeaders)
     assert isinstance(index.companions, companions.Companions)
     assert index.leaders.distinct_variance_count <= 2 * 50 + 65

@@ -213,9 +213,9 @@ async def lease_new_hit(
         if proposal is None:
             return None
     if proposal.leader is None:  # a HIT of checks, which reserves no items
-        return await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
+        return await try_to_lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
     with cache.reserve_items(assignment.campaign_id, proposal.leader, proposal.items, proposal.segment):
-        leased_hit = await lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
+        leased_hit = await try_to_lease_proposal(connection, assignment, proposal, visitor, now=now, checks=checks)
     if leased_hit is not None:
         cache.record_lease(assignment.campaign_id, proposal.leader, proposal.items, proposal.segment)
     return leased_hit
@@ -349,7 +349,7 @@ async def resume_held_hit(
     return NextHit(assignment, hit)
 
 
-async def lease_proposal(
+async def try_to_lease_proposal(
     connection: Driver,
     assignment: AssignmentState,
     proposal: HitProposal,

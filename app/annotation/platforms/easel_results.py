@@ -254,7 +254,7 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
     text = (
         cell
         if cell in value_reader.classes
-        else reader.normalise_number(cell, accept_percent=value_reader.has_point_values)
+        else reader.normalise_number(cell, accept_percent=value_reader.is_points_scale)
     )
     try:
         value = value_reader.parse_number(text) if exported else value_reader.parse_value(text)

@@ -63,7 +63,7 @@ class ValueReader(Protocol):
         """Description of the allowed numbers."""
 
     @property
-    def has_point_values(self) -> bool:
+    def is_points_scale(self) -> bool:
         """True if values are points from 0 to 100."""
 
     @property

@@ -55,7 +55,7 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
             "frequency of classes, so these partly depend on the starting values."
         )
         notes.append(Note("fewer_than_three_labels", sentence))
-    return notes + _annotator_group_notes(_group_of_each_annotator(label_matrix), active)
+    return notes + _disconnected_annotators_notes(_group_of_each_annotator(label_matrix), active)
 
 
 def restart_notes(
@@ -88,7 +88,7 @@ def unmet_classes_note() -> Note:
     )
 
 
-def _annotator_group_notes(group_of_annotator: Integers, active_annotators: Integers) -> list[Note]:
+def _disconnected_annotators_notes(group_of_annotator: Integers, active_annotators: Integers) -> list[Note]:
     numbers = np.unique(group_of_annotator[active_annotators])
     if len(numbers) == 1:
         return []

@@ -189,7 +189,7 @@ def refuse_uninformative_outcomes(outcomes: Integers) -> None:
         )
 
 
-def baseline_judgment_notes(judgments: BaselineJudgments) -> list[Note]:
+def notes_on_limits_of_baseline_judgments(judgments: BaselineJudgments) -> list[Note]:
     """Return notes on what these judgments cannot tell."""
     groups = (("system", judgments.items), ("judge", judgments.annotators), ("segment", judgments.segments))
     notes = [note for name, group in groups for note in unjudged_notes(name, group)]

@@ -79,7 +79,7 @@ def shared_judgments(
     refuse_unshared_judgments(annotators, counts)
     has_enough = counts[items] >= min_annotators
     if excluded_items := int(((counts > 0) & (counts < min_annotators)).sum()):
-        notes.append(left_out_single_judgments_note(excluded_items))
+        notes.append(items_judged_once_left_out_note(excluded_items))
     per_item = counts[counts >= max(min_annotators, 1)]
     return Judgments(
         np.repeat(np.arange(len(per_item)), per_item),
@@ -108,7 +108,7 @@ def left_out_repeats_note(count: int) -> Note:
     return Note("repeats_left_out", singular if count == 1 else plural)
 
 
-def left_out_single_judgments_note(count: int) -> Note:
+def items_judged_once_left_out_note(count: int) -> Note:
     """Return the note on items with a single judgment."""
     singular = "1 item was left out: only one annotator judged it."
     plural = f"{count:,} items were left out: only one annotator judged each of them."

@@ -70,7 +70,7 @@ def density(*counts_then_x: npt.ArrayLike) -> Array:
 
 def dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    scores_and_variances = [_score_and_variance(item) for item in zip(*_to_count_float_lists(counts), strict=True)]
+    scores_and_variances = [_top_share_and_variance(item) for item in zip(*_to_count_float_lists(counts), strict=True)]
     return [score for score, _ in scores_and_variances], [variance for _, variance in scores_and_variances]
 
 
@@ -107,7 +107,7 @@ def _to_integer_labels(labels: object, item_count: int, class_count: int) -> lis
     return [int(label) for label in label_numbers]
 
 
-def _score_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
+def _top_share_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
     total = reduce(operator.add, counts)  # not `sum`, which rounds otherwise
     gini = reduce(operator.add, [(count / total) * ((total - count) / total) for count in counts])
     return max(counts) / total, gini / (total + 1.0)

@@ -142,7 +142,7 @@ class Implications:
         row = self._row.get(item)
         return self._items[:0] if row is None else self._items_of_bits(self._told[row])
 
-    def items_implied_with(self, item: int) -> Integers:
+    def unanswered_items_implied_with(self, item: int) -> Integers:
         """Return the items whose outcome with this item is implied but not answered, in no particular order."""
         row = self._row.get(item)
         if row is None:

@@ -21,7 +21,7 @@ from app.inference.ground.inestimable import NotConverged
 from app.inference.ground.notes import Note
 from app.inference.observations.baseline import (
     Mask,
-    baseline_judgment_notes,
+    notes_on_limits_of_baseline_judgments,
     refuse_uninformative_outcomes,
     to_baseline_judgments,
 )
@@ -145,7 +145,7 @@ def fit(
         log_marginal=maximum.value,
         iterations=maximum.iterations,
         prior=prior,
-        notes=(*baseline_judgment_notes(columns), *error_notes),
+        notes=(*notes_on_limits_of_baseline_judgments(columns), *error_notes),
     )
 
 

@@ -58,7 +58,7 @@ def read_mturk_results(
             `file_empty`.
 
     """
-    if not value_reader.has_point_values:
+    if not value_reader.is_points_scale:
         raise Invalid(
             "A result file of Mechanical Turk holds points from 0 to 100. Annotators of this campaign give "
             f"{value_reader.allowed_numbers_text}. Import a file with the columns hit, annotator, item and value. "
@@ -71,7 +71,7 @@ def read_mturk_results(
     rows = []
     for record in upload.rows:
         if new_columns := record.values.keys() - known_columns:
-            check_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
+            refuse_unknown_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
             known_columns |= new_columns
         row = parse_mturk_row(record, item_count, digest, value_reader, reader)
         workers = lines.setdefault(row.assignment_id, {})
@@ -89,7 +89,7 @@ def read_mturk_results(
     return rows
 
 
-def check_answer_columns(line: int, columns: Iterable[str], item_count: int) -> None:
+def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count: int) -> None:
     """Refuse columns that may hold answers about an item but cannot be read."""
     read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
     unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
