@@ -105,6 +105,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/verify",
         f"GET {CAMPAIGN_API_PATH}/analysis",
         f"GET {CAMPAIGN_API_PATH}/analysis/compare",
+        f"GET {CAMPAIGN_API_PATH}/analysis/findings",
         f"GET {CAMPAIGN_API_PATH}/analysis/scores/{{method}}",
         f"GET {CAMPAIGN_API_PATH}/analysis/tables/{{name}}",
     ),

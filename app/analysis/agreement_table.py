@@ -329,5 +329,4 @@ AGREEMENT_TABLE = TableMethod(
     reads=("points", "classes", "order"),
     options=("classes",),
     dot_plot=DotPlotColumn("value", COEFFICIENT_AXIS),
-    estimated_rows=lambda _: len(AGREEMENT_MEASURES) + len({measure.group for measure in AGREEMENT_MEASURES}),
 )

@@ -203,5 +203,4 @@ ANNOTATOR_TABLE = TableMethod(
     reads=("points", "order", "classes"),
     shows_annotators=True,
     draw_picture=annotator_picture.draw_reliability_over_bias,
-    estimated_rows=lambda expected: expected.annotators,
 )

@@ -199,7 +199,6 @@ CONSISTENCY_TABLE = TableMethod(
         dict.fromkeys(("retest_same", "pairs_again_same", "labels_again_same"), SHARE_AXIS)
         | dict.fromkeys(("retest_shift", "retest_error", "scale")),
     ),
-    estimated_rows=lambda _: 6,
 )
 
 PREFERENCE_SCALE_TABLE = TableMethod(

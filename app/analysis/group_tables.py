@@ -181,7 +181,6 @@ GROUP_TABLE = TableMethod(
     needs_groups=True,
     shows_annotators=True,
     dot_plot=DotPlotColumn("value", COEFFICIENT_AXIS),
-    estimated_rows=lambda _: 4,
 )
 
 GROUP_ITEM_TABLE = TableMethod(
@@ -193,5 +192,4 @@ GROUP_ITEM_TABLE = TableMethod(
     needs_groups=True,
     shows_annotators=True,
     per_item=True,
-    estimated_rows=lambda expected: expected.items,
 )

@@ -181,7 +181,6 @@ HALO_TABLE = TableMethod(
     reads=("points", "order"),
     needs_criteria=True,
     dot_plot=DotPlotColumn("within", COEFFICIENT_AXIS),
-    estimated_rows=lambda _: 1,
     exports=(
         MethodExport(
             "halo",

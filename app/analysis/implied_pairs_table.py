@@ -165,7 +165,6 @@ IMPLIED_PAIRS_TABLE = TableMethod(
     shows_annotators=True,
     needs_free_pairs=True,
     dot_plot=DotPlotColumn("wrong", SHARE_AXIS),
-    estimated_rows=lambda expected: expected.annotators + 1,
     exports=(
         MethodExport(
             "pairs",

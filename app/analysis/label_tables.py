@@ -219,7 +219,6 @@ PREVALENCE_TABLE = TableMethod(
     reads=("classes",),
     options=("classes",),
     dot_plot=DotPlotColumn("prevalence", SHARE_AXIS),
-    estimated_rows=lambda expected: expected.classes,
 )
 
 LABEL_ANNOTATOR_TABLE = TableMethod(
@@ -231,7 +230,6 @@ LABEL_ANNOTATOR_TABLE = TableMethod(
     options=("classes",),
     shows_annotators=True,
     dot_plot=DotPlotColumn("accuracy", SHARE_AXIS),
-    estimated_rows=lambda expected: expected.annotators,
 )
 
 LABEL_ITEM_TABLE = TableMethod(
@@ -244,7 +242,6 @@ LABEL_ITEM_TABLE = TableMethod(
     options=("classes",),
     per_item=True,
     dot_plot=DotPlotColumn("confidence", SHARE_AXIS),
-    estimated_rows=lambda expected: expected.items,
     exports=(
         MethodExport(
             "item_labels",

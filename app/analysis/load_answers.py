@@ -40,11 +40,6 @@ HAS_ITEM_WITH_COLUMNS = text("""
 """)
 
 # Items are numbered from 0 without gaps. Annotators are counted only up to the number that a page shows.
-COUNT_ITEMS_AND_ANNOTATORS = text("""
-    SELECT (SELECT coalesce(max(number) + 1, 0) FROM items WHERE campaign_id = :campaign) AS items,
-           (SELECT count(*) FROM (SELECT FROM annotators WHERE campaign_id = :campaign LIMIT :most) AS some_of_them)
-           AS annotators
-""")
 
 FIND_NAMED_ANNOTATORS = text("SELECT id, pseudonym, name FROM named_annotators WHERE campaign_id = :campaign")
 
@@ -63,13 +58,6 @@ async def has_answers(connection: AsyncConnection, campaign: Campaign) -> bool:
 
 async def count_items_of_campaign(connection: AsyncConnection, campaign_id: int) -> int:
     return int((await connection.execute(COUNT_ITEMS_OF_CAMPAIGN, {"campaign": campaign_id})).scalar_one())
-
-
-async def count_items_and_annotators(connection: AsyncConnection, campaign: Campaign, max_annotators: int) -> Row[Any]:
-    """Return the number of items, and of annotators up to `max_annotators`."""
-    return (
-        await connection.execute(COUNT_ITEMS_AND_ANNOTATORS, {"campaign": campaign.id, "most": max_annotators})
-    ).one()
 
 
 async def has_item_with_columns(connection: AsyncConnection, campaign: Campaign, columns: Sequence[str]) -> bool:

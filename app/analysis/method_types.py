@@ -51,15 +51,6 @@ class TableSection:
 
 
 @dataclass(frozen=True)
-class ExpectedRows:
-    """Expected numbers of rows of items and annotators on a page, and of classes into which scores are cut."""
-
-    items: int
-    annotators: int
-    classes: int
-
-
-@dataclass(frozen=True)
 class DotPlotColumn:
     """The column of a table whose figures are drawn as dots on a line.
 
@@ -103,10 +94,6 @@ class MethodExport:
     can_cut_scores: bool = False
 
 
-def estimate_no_rows(_expected: ExpectedRows) -> int:
-    return 0
-
-
 @dataclass(frozen=True)
 class TableMethod:
     """A table of the analysis.
@@ -126,7 +113,6 @@ class TableMethod:
         needs_free_pairs: Reads only answers to two items at a time, any two of which may be compared.
         dot_plot: The column that is drawn, if any.
         draw_picture: Draws all rows; returns None if there is nothing to draw.
-        estimated_rows: Returns about how many rows there will be; the page reserves space for them.
         exports: Files that need the same fit.
 
     """
@@ -146,7 +132,6 @@ class TableMethod:
     needs_free_pairs: bool = False
     dot_plot: DotPlotColumn | None = None
     draw_picture: Callable[[ResultTable], Scatter | None] | None = None
-    estimated_rows: Callable[[ExpectedRows], int] = estimate_no_rows
     exports: tuple[MethodExport, ...] = ()
 
     def relevant_options(self, options: Options) -> Options:

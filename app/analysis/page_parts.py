@@ -1,4 +1,4 @@
-"""The parts of the analysis page in their order: two methods side by side, then the tables."""
+"""The parts of the analysis page in their order: findings, two methods side by side, then the tables."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis import score_page_part, table_page_part
+from app.analysis import findings_part, score_page_part, table_page_part
 from app.analysis.available_methods import ALL_METHODS, AvailableMethods
 from app.analysis.fit_cache import FitCache
-from app.analysis.method_types import ExpectedRows, TableMethod, TableSection
+from app.analysis.method_types import TableMethod, TableSection
 from app.analysis.scatter import Scatter
 from app.analysis.view import AnalysisView
 
@@ -23,7 +23,6 @@ class PagePart:
 
     Attributes:
         address_fields: Fields of the address that the part depends on, besides those of a single table.
-        estimated_rows: Returns about how many rows its tables will have; the page reserves space for them.
         load_picture: Returns a picture that belongs to no table.
 
     """
@@ -32,7 +31,6 @@ class PagePart:
     address_fields: tuple[str, ...]
     template: str
     load_context: ContextLoader
-    estimated_rows: Callable[[ExpectedRows], int]
     load_picture: Callable[[FitCache, AsyncEngine, str, AnalysisView], Awaitable[Scatter | None]] | None = None
 
 
@@ -41,15 +39,29 @@ SCORES_PART = PagePart(
     ("one", "other"),
     "admin/_analysis_scores.html",
     score_page_part.load_scores_context,
-    lambda expected: expected.items,
     score_page_part.load_scores_picture,
 )
 
 
 def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
     """Return the parts that a campaign supports; by default all parts."""
+    findings = {"findings": part_of_findings(available.tables)}
     scores = {"scores": SCORES_PART} if available.scores else {}
-    return scores | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
+    return (
+        findings
+        | scores
+        | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
+    )
+
+
+def part_of_findings(tables: Mapping[str, TableMethod]) -> PagePart:
+    """Return the part with what these tables and the scores show, in sentences."""
+    return PagePart(
+        "Findings",
+        ("one", "other", "classes", "baseline"),
+        "admin/_analysis_findings.html",
+        partial(findings_part.load_findings_context, table_names=tables),
+    )
 
 
 def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
@@ -60,7 +72,6 @@ def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> 
         reads,
         "admin/_analysis_tables.html",
         content,
-        lambda expected: sum(table.estimated_rows(expected) for table in tables.values()),
     )
 
 

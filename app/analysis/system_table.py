@@ -57,5 +57,4 @@ SYSTEM_RANK_TABLE = TableMethod(
     reads=("points", "order"),
     dot_plot=DotPlotColumn("score"),
     needs_systems=True,
-    estimated_rows=lambda expected: expected.items,
 )

@@ -1,7 +1,8 @@
-// The analysis page: each part is fetched separately, and links within a part change that part alone. Without this file
-// each part is a page of its own.
+// The analysis page: its parts are tabs. Each is fetched when it is first shown, and links within a part change that part
+// alone. Without this file each part is a page of its own.
 
 import { fetchPart, newestRequest, parsePart, replacePart } from "./parts.js";
+import { makeTabsWith } from "./tabs.js";
 
 const analysis = document.getElementById("analysis");
 const announcement = document.getElementById("announcement");
@@ -60,18 +61,6 @@ function messageOf(html) {
   return page.querySelector("main h1")?.textContent.trim() ?? "This part could not be shown.";
 }
 
-/** Remember the part being read: the first whose title is in sight, else the first in sight. Return what scrolls back to it. */
-function keepInSight(changingPart) {
-  const parts = [...analysis.querySelectorAll(".part")];
-  const topOf = (part) => part.getBoundingClientRect().top;
-  const readPart = parts.find((part) => topOf(part) >= 0 && topOf(part) < innerHeight)
-    ?? parts.find((part) => part.getBoundingClientRect().bottom > 0);
-  const topBefore = readPart && topOf(readPart);
-  return () => {
-    if (readPart && readPart !== changingPart) scrollBy({ top: topOf(readPart) - topBefore, behavior: "instant" });
-  };
-}
-
 /** Fetch a part and show it; return whether it is shown. */
 async function load(name, address) {
   if (!requests.has(name)) requests.set(name, newestRequest());
@@ -85,9 +74,9 @@ async function load(name, address) {
     location.reload(); // logged out
   } else if (reply?.ok && html) {
     const next = parsePart(html).querySelector(".part");
-    const scrollBack = keepInSight(findPart(name));
+    next.hidden = findPart(name).hidden;
     replacePart(findPart(name), next);
-    scrollBack();
+    markAsTab(next);
     next.querySelectorAll(".drawing").forEach(explorePicture);
     shownAddresses.set(name, address);
     announcement.textContent = `${titleOf(name)}: shown`;
@@ -111,19 +100,18 @@ async function go(name, url) {
   history.pushState(Object.fromEntries(shownAddresses), "", pageAddress);
   for (const other of analysis.querySelectorAll(".part")) {
     if (other.id !== name && ownParameters(other).some((key) => changedParameters.includes(key))) {
-      await load(other.id, `${analysis.dataset.address}/${other.id}?${query}`);
+      other.dataset.waiting = `${analysis.dataset.address}/${other.id}?${query}`;
     }
-  }
-  if (changedParameters.length && location.href.endsWith(pageAddress)) {
-    history.replaceState(Object.fromEntries(shownAddresses), "", pageAddress);
   }
 }
 
 analysis.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-part]");
+  const link = event.target.closest("a[data-part], a[data-open]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  if (link.dataset.open && !(hasAllParts && findPart(link.dataset.open))) return;
   event.preventDefault();
-  go(link.closest(".part").id, new URL(link.href));
+  if (link.dataset.open) openPart(link.dataset.open);
+  else go(link.closest(".part").id, new URL(link.href));
 });
 
 analysis.addEventListener("submit", (event) => {
@@ -136,8 +124,10 @@ analysis.addEventListener("submit", (event) => {
 
 addEventListener("popstate", (event) => {
   for (const [name, address] of Object.entries(event.state ?? {})) {
-    if (findPart(name) && shownAddresses.get(name) !== address) load(name, address);
+    if (findPart(name) && shownAddresses.get(name) !== address) findPart(name).dataset.waiting = address;
   }
+  if (hasAllParts) showPart(partOfAddress());
+  else for (const { id, dataset } of analysis.querySelectorAll("[data-waiting]")) load(id, dataset.waiting);
 });
 
 // Pictures: the dot nearest to the pointer is described below the picture.
@@ -180,11 +170,37 @@ function explorePicture(frame) {
 
 analysis.querySelectorAll(".drawing").forEach(explorePicture);
 
-// One after the other, since the server fits one thing at a time; first the part that the address leads to.
-const waitingParts = [...analysis.querySelectorAll("[data-waiting]")];
-const hasAllParts = waitingParts.length > 0;
-const isTarget = ({ id }) => `#${id}` === location.hash;
-for (const { id, dataset } of [...waitingParts.filter(isTarget), ...waitingParts.filter((part) => !isTarget(part))]) {
-  await load(id, dataset.waiting);
+// Tabs
+
+const tabs = analysis.querySelector(".tabs");
+const hasAllParts = analysis.querySelectorAll("[data-waiting]").length > 0;
+const showTab = hasAllParts ? makeTabsWith(tabs, openPart) : null;
+
+/** Return the part that the address names, else the first one. */
+function partOfAddress() {
+  const named = findPart(CSS.escape(location.hash.slice(1)));
+  return (named ?? analysis.querySelector(".part")).id;
 }
+
+/** Show a part, and fetch it if it was not shown before or has changed. */
+async function showPart(name) {
+  showTab(name);
+  const { waiting } = findPart(name).dataset;
+  if (waiting && await load(name, waiting)) history.replaceState(Object.fromEntries(shownAddresses), "");
+}
+
+/** Show a part that was chosen, and keep the choice in the address. */
+function openPart(name) {
+  history.pushState(Object.fromEntries(shownAddresses), "", `${location.pathname}${location.search}#${name}`);
+  showPart(name);
+  tabs.scrollIntoView({ block: "nearest", behavior: "instant" });
+}
+
+/** Tell a part that has just been fetched that it belongs to a tab. */
+function markAsTab(part) {
+  if (hasAllParts) part.setAttribute("role", "tabpanel");
+}
+
+addEventListener("hashchange", () => { if (hasAllParts) showPart(partOfAddress()); });
+if (hasAllParts) showPart(partOfAddress());
 history.replaceState(Object.fromEntries(shownAddresses), "");

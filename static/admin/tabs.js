@@ -2,6 +2,19 @@
 
 /** Let `nav`, whose links have `data-tab`, show the panel of its `data-panel`. The address keeps the choice as `parameter`. */
 export function makeTabs(nav, parameter) {
+  return makeTabsWith(nav, (name, isFirst) => {
+    const address = new URL(location.href);
+    address.searchParams.set(parameter, name);
+    if (isFirst) address.searchParams.delete(parameter);
+    history.replaceState(null, "", address);
+  });
+}
+
+/**
+ * Make tabs of `nav`, call `onChoice` with the name of each chosen tab and whether it is the first, and return the
+ * function that shows a tab by its name.
+ */
+export function makeTabsWith(nav, onChoice) {
   const tabs = [...nav.querySelectorAll("[data-tab]")];
   const panelOf = (tab) => document.querySelector(`[data-panel="${tab.dataset.tab}"]`);
   nav.setAttribute("role", "tablist");
@@ -22,10 +35,7 @@ export function makeTabs(nav, parameter) {
 
   function choose(tab) {
     mark(tab);
-    const address = new URL(location.href);
-    address.searchParams.set(parameter, tab.dataset.tab);
-    if (tab === tabs[0]) address.searchParams.delete(parameter);
-    history.replaceState(null, "", address);
+    onChoice(tab.dataset.tab, tab === tabs[0]);
   }
 
   nav.addEventListener("click", (event) => {
@@ -47,4 +57,5 @@ export function makeTabs(nav, parameter) {
     event.preventDefault();
   });
   mark(tabs.find((tab) => !panelOf(tab).hidden) ?? tabs[0]);
+  return (name) => mark(tabs.find((tab) => tab.dataset.tab === name) ?? tabs[0]);
 }

@@ -75,7 +75,7 @@ async def test_every_part_is_a_page_of_its_own_and_our_script_gets_it_alone(rese
             assert reply.status_code == 200
             assert f'<section class="part" id="{part}"' in reply.text
             assert "<h1>Verbs</h1>" in reply.text
-            assert "All on one page" in reply.text
+            assert 'aria-current="page">' in reply.text
 
             html = (await researcher.get(address(answered_campaign, f"/{part}"), headers=FETCH)).text
             assert "<html" not in html

@@ -36,7 +36,6 @@ HITS = TableMethod(
     "How high the highest score of each HIT is.",
     hits,
     dot_plot=DotPlotColumn("top", axis_with_round_ticks("", 0.0, 100.0)),
-    estimated_rows=lambda _: 4,
     exports=(
         MethodExport("hits", "HITs", "Every HIT with its highest score."),
         MethodExport("times", "Times", "Every HIT by its number.", times),

@@ -14,7 +14,7 @@ from tests.browser.acts import bounding_box, each_width, violations, wait_for_va
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
 
-PARTS = ["scores", "agreement", "annotators", "consistency", "labels"]
+PARTS = ["findings", "scores", "agreement", "annotators", "consistency", "labels"]
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -35,7 +35,7 @@ async def answered(served: Any, campaign: Any, person: int, *, hits: int) -> Non
 
 @pytest.fixture
 def study(visit: Any, origin: str, cookie: Any) -> Any:
-    """Opens a campaign's analysis for a researcher; with JavaScript, once every part is there."""
+    """Opens a campaign's analysis for a researcher; with JavaScript, once the shown part is there."""
 
     async def open_page(campaign: Any, path: str = "", *, whole: bool = True, **options: Any) -> Page:
         page: Page = (await visit(**options)).page
@@ -49,17 +49,49 @@ def study(visit: Any, origin: str, cookie: Any) -> Any:
 
 
 async def all_there(page: Page) -> None:
-    await expect(page.locator(".part[data-waiting]")).to_have_count(0)
+    await expect(page.locator(".part:visible")).to_have_count(1)
+    await expect(page.locator(".part[data-waiting]:visible")).to_have_count(0)
     await expect(page.locator("[aria-busy]")).to_have_count(0)
 
 
-async def test_every_part_comes_by_itself_in_the_order_of_the_page(answered_campaign: Any, study: Any) -> None:
+async def open_tab(page: Page, title: str) -> None:
+    await page.get_by_role("tab", name=title, exact=True).click()
+    await all_there(page)
+
+
+async def test_the_page_begins_with_findings_and_each_tab_is_fetched_when_it_is_opened(
+    answered_campaign: Any, study: Any
+) -> None:
     page = await study(answered_campaign)
     assert await page.locator(".part").evaluate_all("parts => parts.map((part) => part.id)") == PARTS
-    await expect(page.locator("#scores .dot")).to_have_count(10)
-    await expect(page.locator("#agreement circle").first).to_be_visible()
+    await expect(page.locator("#finding-scores")).to_contain_text("10 of 10 items have a score by EASL.")
+    await expect(page.locator("#finding-agreement")).to_contain_text("Krippendorff’s alpha is")
+    await expect(page.locator(".part[data-waiting]")).to_have_count(len(PARTS) - 1)
+    await open_tab(page, "Annotators")
     await expect(page.locator("#annotators .dot")).to_have_count(4)
-    await expect(page.locator("#announcement")).to_have_text("Labels: shown")
+    await expect(page.locator("#announcement")).to_have_text("Annotators: shown")
+    await expect(page.locator(".part[data-waiting]")).to_have_count(len(PARTS) - 2)
+
+
+async def test_a_finding_leads_to_the_part_with_more_and_back_to_the_findings(
+    answered_campaign: Any, study: Any
+) -> None:
+    page = await study(answered_campaign)
+    await page.get_by_role("link", name="More on agreement").click()
+    await expect(page.locator("#agreement circle").first).to_be_visible()
+    await expect(page).to_have_url(re.compile(r"/analysis#agreement$"))
+    await page.go_back()
+    await expect(page.locator("#finding-agreement")).to_be_visible()
+
+
+async def test_tabs_are_walked_with_the_arrow_keys(answered_campaign: Any, study: Any) -> None:
+    page = await study(answered_campaign)
+    await page.get_by_role("tab", name="Findings").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.locator("#scores .dot")).to_have_count(10)
+    await page.keyboard.press("End")
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
+    await expect(page.get_by_role("tab", name="Labels")).to_be_focused()
 
 
 BOTH_FRAMES = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
@@ -99,15 +131,15 @@ async def test_the_page_stands_before_anything_is_estimated(answered_campaign: A
 
     await page.route("**/analysis/*", wait)
     await page.reload()
-    for title in ("Scores", "Agreement", "Annotators", "Consistency", "Labels"):
-        await expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
-    await expect(page.locator("#scores .busy")).to_contain_text("Estimating …")
+    for title in ("Findings", "Scores", "Agreement", "Annotators", "Consistency", "Labels"):
+        await expect(page.get_by_role("tab", name=title, exact=True)).to_be_visible()
+    await expect(page.locator("#findings .busy")).to_contain_text("Estimating …")
     ready.set()
     await all_there(page)
 
 
 async def test_a_coefficient_is_a_line_that_says_more_when_asked(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#agreement")
     rows = page.locator("#agreement tbody tr:not(.group)")
     heights = await rows.evaluate_all("rows => rows.map((row) => row.offsetHeight)")
     assert len(heights) == 12
@@ -122,20 +154,22 @@ async def test_a_coefficient_is_a_line_that_says_more_when_asked(answered_campai
 
 
 async def test_the_classes_chosen_are_those_of_agreement_too(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
-    await page.evaluate("window.annotators = document.querySelector('#annotators')")
+    page = await study(answered_campaign, "#agreement")
+    await open_tab(page, "Labels")
     await page.get_by_label("Divide the scale into").select_option("5")
     await page.get_by_role("button", name="Divide", exact=True).click()
-    await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 5 classes")
     await expect(page.locator("#labels-table tbody tr")).to_have_count(5)
-    assert await page.evaluate("window.annotators.isConnected")
-    await page.go_back()
+    await open_tab(page, "Agreement")
+    await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 5 classes")
+    for _ in range(3):
+        await page.go_back()
     await expect(page.locator("#agreement")).to_contain_text("Labels are scores cut into 2 classes")
 
 
 async def test_other_methods_change_the_scores_alone_and_the_address(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#agreement")
     await page.evaluate("window.agreement = document.querySelector('#agreement')")
+    await open_tab(page, "Scores")
     await page.get_by_label("Method", exact=True).select_option("Mean")
     await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
@@ -148,7 +182,7 @@ async def test_other_methods_change_the_scores_alone_and_the_address(answered_ca
 
 
 async def test_back_shows_what_was_shown_before(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#labels")
     await page.get_by_label("Divide the scale into").select_option("3")
     await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(3)
@@ -159,7 +193,7 @@ async def test_back_shows_what_was_shown_before(answered_campaign: Any, study: A
 
 
 async def test_a_press_on_a_head_sorts_and_keeps_the_focus(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#scores")
     head = page.locator("#scores-table thead").get_by_role("link", name="Item")
     await head.focus()
     await page.keyboard.press("Enter")
@@ -171,18 +205,20 @@ async def test_a_press_on_a_head_sorts_and_keeps_the_focus(answered_campaign: An
 
 
 async def test_choices_in_one_part_stay_when_another_changes(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#labels")
     await page.get_by_label("Divide the scale into").select_option("4")
     await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
+    await open_tab(page, "Scores")
     await page.locator("#scores").get_by_role("searchbox").fill("ABI")
     await page.keyboard.press("Enter")
     await expect(page.locator("#scores-table tbody th")).to_have_text(["abide"])
     await expect(page).to_have_url(re.compile(r"\?classes=4&table=scores&search=ABI#scores$"))
     await page.reload()
     await all_there(page)
-    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
     await expect(page.locator("#scores-table tbody th")).to_have_text(["abide"])
+    await open_tab(page, "Labels")
+    await expect(page.locator("#labels-table tbody tr")).to_have_count(4)
 
 
 async def test_the_dot_under_the_pointer_is_named(answered_campaign: Any, study: Any) -> None:
@@ -202,7 +238,7 @@ async def test_the_dot_under_the_pointer_is_named(answered_campaign: Any, study:
 
 
 async def test_while_a_fit_runs_the_part_says_so(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign, **looks(1280))  # without motion: axe waits until nothing moves
+    page = await study(answered_campaign, "#scores", **looks(1280))  # without motion: axe waits until nothing moves
     ready = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -224,25 +260,28 @@ async def test_while_a_fit_runs_the_part_says_so(answered_campaign: Any, study: 
 async def test_a_part_that_cannot_be_fetched_leaves_the_others_and_can_be_tried_again(
     answered_campaign: Any, study: Any
 ) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#labels")
     await page.route("**/analysis/labels*", lambda route: route.abort())
     await page.get_by_role("button", name="Divide", exact=True).click()
     await expect(page.locator("#labels").get_by_role("alert")).to_contain_text("The connection was lost.")
+    await open_tab(page, "Scores")
     await expect(page.locator("#scores .dot")).to_have_count(10)
     await page.unroute("**/analysis/labels*")
+    await open_tab(page, "Labels")
     await page.locator("#labels").get_by_role("link", name="Try again").click()
     await expect(page.locator("#labels").get_by_role("alert")).to_have_count(0)
     await expect(page.locator("#labels-table tbody tr")).to_have_count(2)
 
 
 async def test_a_refusal_is_shown_in_the_servers_words(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign, "?one=nothing", whole=False)
+    page = await study(answered_campaign, "?one=nothing#scores", whole=False)
     await expect(page.locator("#scores").get_by_role("alert")).to_contain_text("There is no “nothing”.")
+    await page.get_by_role("tab", name="Agreement").click()
     await expect(page.locator("#agreement circle").first).to_be_visible()
 
 
 async def test_an_answer_that_is_late_changes_nothing(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#labels")
     late = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -263,7 +302,7 @@ async def test_an_answer_that_is_late_changes_nothing(answered_campaign: Any, st
 async def test_a_logged_out_page_goes_to_the_login(
     answered_campaign: Any, study: Any, served: Any, session: str
 ) -> None:
-    page = await study(answered_campaign)
+    page = await study(answered_campaign, "#scores")
     async with served.begin() as connection:
         await login.end_session(connection, session)
     await page.get_by_role("button", name="Compare").click()
@@ -272,7 +311,8 @@ async def test_a_logged_out_page_goes_to_the_login(
 
 async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign, whole=False, java_script_enabled=False)
-    await page.get_by_role("link", name="Show scores").click()
+    await page.get_by_role("link", name="Show findings").click()
+    await page.get_by_role("link", name="More on scores").click()
     await expect(page.locator(".dot")).to_have_count(10)
     await page.get_by_label("compared with", exact=True).select_option("Elo")
     await page.get_by_role("button", name="Compare").click()
@@ -289,21 +329,23 @@ async def test_without_javascript_each_part_is_a_page(answered_campaign: Any, st
 
 async def test_the_names_of_the_parts_stand_on_a_line_each(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign, whole=False, **looks(1280))
-    lines = "links => links.map((link) => link.getClientRects().length + (link.offsetHeight > 40))"
-    parts = page.get_by_role("navigation", name="Parts of the analysis").get_by_role("link")
+    lines = "links => links.map((link) => link.getClientRects().length + (link.offsetHeight > 48))"
+    parts = page.get_by_role("tablist", name="Parts of the analysis").get_by_role("tab")
     async for width in each_width(page, 1280, 390):
         assert await parts.evaluate_all(lines) == [1] * len(PARTS), width
 
 
 async def test_the_page_is_accessible_and_fits(answered_campaign: Any, study: Any) -> None:
     page = await study(answered_campaign, **looks(1280))
-    async for width in each_width(page, 1280, 390):
-        assert await violations(page) == "", width
-        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+    for part in PARTS:
+        await open_tab(page, part.capitalize())
+        async for width in each_width(page, 1280, 390):
+            assert await violations(page) == "", (part, width)
+            assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (part, width)
 
 
 async def test_on_a_phone_a_wide_table_says_that_it_goes_on(answered_campaign: Any, study: Any) -> None:
-    page = await study(answered_campaign, **looks(390))
+    page = await study(answered_campaign, "#annotators", **looks(390))
     rows = page.locator("#annotators-rows")
     assert await rows.evaluate("rows => rows.scrollWidth > rows.clientWidth")
     assert "local" in await rows.evaluate("rows => getComputedStyle(rows).backgroundAttachment")
@@ -321,11 +363,12 @@ async def test_on_a_phone_figures_of_measures_stand_with_what_they_count(served:
     campaign = await task(texts=VERBS[:8], items_per_hit=4, judgments_per_item=4)
     for person, hits in enumerate((2, 2, 2, 1)):  # the last one shares too few items for a correlation
         await answered(served, campaign, person, hits=hits)
-    page = await study(campaign, **looks(390))
+    page = await study(campaign, "#agreement", **looks(390))
     words = "cells => cells.map((cell) => cell.textContent + getComputedStyle(cell, '::after').content)"
     counted = await page.locator("#agreement td[data-of]:visible").evaluate_all(words)
     assert counted
     assert all(re.fullmatch(r'[\d,]+" (items?|annotators?|pairs? of judgments)"', cell) for cell in counted)
+    await open_tab(page, "Consistency")
     rows = await page.locator("#consistency-rows tbody tr").all()
     assert rows
     for row in rows:
@@ -347,7 +390,7 @@ async def test_measures_are_drawn_on_lines_of_one_length_that_say_where_they_end
     campaign = await task(texts=VERBS[:5], judgments_per_item=8)
     for person in range(2):
         await answered(served, campaign, person, hits=4)
-    page = await study(campaign, **looks(width))
+    page = await study(campaign, "#consistency", **looks(width))
     rows = page.locator("#consistency-rows tbody tr")
     lines = rows.locator(".forest svg")
     assert await lines.count() >= 3
@@ -362,8 +405,8 @@ async def test_measures_are_drawn_on_lines_of_one_length_that_say_where_they_end
 @pytest.mark.parametrize("width", [390, 1280])
 async def test_words_of_pictures_stay_inside_and_apart(answered_campaign: Any, study: Any, width: int) -> None:
     page = await study(answered_campaign, "?one=easl-aware&other=thurstone", **looks(width))
-    assert await page.locator("#annotators .dot-label:visible").count() > 0
     for part in ("scores", "annotators"):
+        await open_tab(page, part.capitalize())
         figure = page.locator(f"#{part} .drawing")
         edges = await bounding_box(figure)
         words = [await bounding_box(text) for text in await figure.locator("text:visible").all()]
@@ -373,6 +416,8 @@ async def test_words_of_pictures_stay_inside_and_apart(answered_campaign: Any, s
             assert edges["y"] - 8 <= box["y"]
             assert box["y"] + box["height"] <= edges["y"] + edges["height"]
         assert not any(covers(one, other) for i, one in enumerate(words) for other in words[:i])
+    assert await page.locator("#annotators .dot-label:visible").count() > 0
+    await open_tab(page, "Scores")
     ticks = [await bounding_box(text) for text in await page.locator(".compact thead .forest text:visible").all()]
     assert not any(covers(one, other) for i, one in enumerate(ticks) for other in ticks[:i])
 

@@ -10,11 +10,13 @@ from pydantic import BaseModel, Field
 from app.accounts.guards import CurrentAccess, program_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
-from app.analysis.available_methods import load_available_methods
+from app.analysis.available_methods import ALL_METHODS, load_available_methods
 from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
+from app.analysis.findings_part import load_findings
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
+from app.analysis.view import AnalysisView
 from app.http.dependencies import ReadingDatabase, Transaction, document_refusals
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -89,6 +91,32 @@ def table_method_schema(table_name: str) -> TableMethodSchema:
         "reads": [*method.reads],
     }
     return TableMethodSchema.model_validate({"name": table_name, "section": method.section.name} | fields)
+
+
+class FindingSchema(BaseModel):
+    """A finding from the answers so far, as the analysis page states it."""
+
+    name: str = Field(description="Stable, even if the words change.")
+    title: str
+    sentence: str
+    part: str = Field(description="The part of the analysis page that shows more.")
+
+
+@router.get("/analysis/findings")
+async def list_analysis_findings(
+    database: ReadingDatabase,
+    fits: ProcessFits,
+    access: CurrentAccess,
+    slug: str,
+    *,
+    criterion: CriterionQuery = "",
+    group: GroupQuery = "",
+) -> list[FindingSchema]:
+    """Return what the answers show so far, in sentences; empty before the first answer."""
+    visible = ALL_METHODS.visible_methods(can_see_annotators=access.can(SEE_PEOPLE))
+    view = AnalysisView(criterion=criterion, group=group)
+    found = await load_findings(fits, database, slug, view, table_names=visible.tables)
+    return [FindingSchema(**asdict(finding)) for finding in found]
 
 
 CellValue = str | int | float | None

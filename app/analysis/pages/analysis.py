@@ -12,12 +12,11 @@ from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
 from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
 from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
-from app.analysis.load_answers import count_items_and_annotators, has_answers
-from app.analysis.method_types import ExpectedRows
+from app.analysis.load_answers import has_answers
 from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import load_group_choices
-from app.analysis.view import ROWS_PER_ANALYSIS_PAGE, AnalysisView, criterion_query_fields, format_interval
+from app.analysis.view import AnalysisView, criterion_query_fields, format_interval
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
@@ -78,16 +77,10 @@ async def load_analysis_context(
         campaign = await load_campaign_for_page(connection, slug)
         criterion = campaign.find_criterion(view.criterion)
         answered = await has_answers(connection, campaign)
-        sizes = await count_items_and_annotators(connection, campaign, ROWS_PER_ANALYSIS_PAGE)
         available = (await load_available_methods(connection, criterion)).visible_methods(
             can_see_annotators=can_see_annotators
         )
         groups = await load_group_choices(connection, criterion) if can_see_annotators else []
-    expected = ExpectedRows(
-        min(sizes.items, ROWS_PER_ANALYSIS_PAGE),
-        min(sizes.annotators, ROWS_PER_ANALYSIS_PAGE),
-        min(available.label_count or view.classes, ROWS_PER_ANALYSIS_PAGE),
-    )
     shown_parts = analysis_page_parts(available)
     shown_parts |= (
         {single_part: analysis_page_parts()[single_part]} if single_part and single_part not in shown_parts else {}
@@ -98,7 +91,6 @@ async def load_analysis_context(
         "groups": groups,
         "section": single_part,
         "titles": {name: part.title for name, part in shown_parts.items()},
-        "rows": {name: part.estimated_rows(expected) for name, part in shown_parts.items()},
     }
 
 

@@ -1,0 +1,220 @@
+"""Findings: sentences about what a campaign's answers show so far. They open the analysis page.
+
+Each finding is made from results that another part of the page shows, and leads to that part. A finding without enough
+data is left out, or says what is missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.analysis.answer_kinds import can_read_answers_as
+from app.analysis.method_types import ScoreMethod
+from app.analysis.result_types import Answers, Mask, ResultTable, Scores
+from app.analysis.scores import MEAN_METHOD
+from app.analysis.view import decimals_for_values, format_interval
+from app.errors import pluralize
+from app.inference.agreement import krippendorff
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.metrics import spearman
+from app.inference.ground.validation import sum_by_number
+from app.text.numbers import format_with_places
+
+MAX_NAMED = 3  # items or annotators that a sentence names
+MAX_QUOTED_CHARACTERS = 60
+MIN_JUDGMENTS_OF_DISPUTED_ITEM = 3
+DISPUTED_SPREAD_RATIO = 1.5  # times the typical standard deviation within an item
+MIN_RELIABILITY = 0.3  # an annotator below it does not follow the others
+MIN_REMAINING_ANNOTATORS = 3
+MIN_NOTED_ALPHA_CHANGE = 0.01
+MIN_ITEMS_TO_COMPARE_METHODS = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding.
+
+    Attributes:
+        name: For programs.
+        title: What it is about, in a word or two.
+        sentence: The finding, in one to three sentences.
+        part: The part of the analysis page that shows more.
+
+    """
+
+    name: str
+    title: str
+    sentence: str
+    part: str
+
+
+def describe_scores(method: ScoreMethod, scores: Scores, answers: Answers) -> Finding:
+    """Say how many items have scores, how exact these are, and which are the highest and the lowest."""
+    values = scores.values
+    scored = np.flatnonzero(np.isfinite(values))
+    decimals = decimals_for_values(values[scored])
+    sentences = [f"{len(scored):,} of {pluralize(answers.n_items, 'item')} have a score by {method.title}."]
+    if scores.low is not None and scores.high is not None:
+        half_widths = ((scores.high - scores.low) / 2.0)[scored]
+        half_widths = half_widths[np.isfinite(half_widths)]
+        if len(half_widths):
+            unit = " points" if method.unit == MEAN_METHOD.unit else ""
+            typical = format_with_places(float(np.median(half_widths)), decimals)
+            sentences.append(f"A typical score is known to ± {typical}{unit} (95 % interval).")
+    if len(scored) > 1:
+        order = scored[np.argsort(values[scored], kind="stable")]
+        highest, lowest = (
+            f"{quote_item(answers, item)} ({format_score(scores, item, decimals)})"
+            for item in (int(order[-1]), int(order[0]))
+        )
+        sentences.append(f"The highest is {highest}; the lowest is {lowest}.")
+    return Finding("scores", "Scores", " ".join(sentences), "scores")
+
+
+def format_score(scores: Scores, item: int, decimals: int) -> str:
+    value = format_with_places(float(scores.values[item]), decimals)
+    if scores.low is None or scores.high is None or not np.isfinite(scores.low[item] + scores.high[item]):
+        return value
+    return f"{value}, {format_interval(float(scores.low[item]), float(scores.high[item]), decimals)}"
+
+
+def quote_item(answers: Answers, item: int) -> str:
+    text = answers.shown[item]
+    short = text if len(text) <= MAX_QUOTED_CHARACTERS else text[: MAX_QUOTED_CHARACTERS - 1] + "…"
+    return f"“{short}”"
+
+
+def describe_disputed_items(answers: Answers) -> Finding | None:
+    """Name the items about which annotators differ most, if they differ clearly more than usual."""
+    if not can_read_answers_as("points", answers.value_kind):
+        return None
+    counts = answers.judgment_counts
+    means = sum_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
+    squares = sum_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
+    spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
+    often_judged = np.flatnonzero(counts >= MIN_JUDGMENTS_OF_DISPUTED_ITEM)
+    if len(often_judged) <= MAX_NAMED:
+        return None
+    typical = float(np.sqrt(squares[often_judged].sum() / (counts[often_judged] - 1).sum()))
+    disputed = often_judged[spreads[often_judged] > DISPUTED_SPREAD_RATIO * typical]
+    if typical <= 0.0 or not len(disputed):
+        return None
+    worst = disputed[np.argsort(-spreads[disputed], kind="stable")][:MAX_NAMED].tolist()
+    named = "; ".join(f"{quote_item(answers, item)} ({describe_score_range(answers, item)})" for item in worst)
+    sentence = (
+        f"Scores of the same item usually differ by {format_with_places(typical, 0)} points (standard deviation). They "
+        f"differ far more on {pluralize(len(disputed), 'item')}: {named}."
+    )
+    return Finding("disputed_items", "Disputed items", sentence, "scores")
+
+
+def describe_score_range(answers: Answers, item: int) -> str:
+    scores = answers.score[answers.item == item]
+    return f"{format_with_places(float(scores.min()), 0)} to {format_with_places(float(scores.max()), 0)}"
+
+
+def describe_agreement_table(table: ResultTable) -> Finding | None:
+    """Return the verdict of the table of agreement."""
+    return Finding("agreement", "Agreement", table.verdict, "agreement") if table.verdict else None
+
+
+def describe_doubtful_annotators(table: ResultTable, answers: Answers) -> Finding | None:
+    """Name the annotators whose answers do not go with the others', and say how agreement would be without them."""
+    columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
+    if "reliability" not in columns:
+        return None
+    names = [str(name) for name in columns["name"]]
+    reliabilities = columns["reliability"]
+    doubtful = [k for k, cell in enumerate(reliabilities) if isinstance(cell, int | float) and cell < MIN_RELIABILITY]
+    if not doubtful:
+        known = sum(cell is not None for cell in reliabilities)
+        sentence = f"All of {pluralize(known, 'annotator')} with enough judgments follow the others."
+        return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
+    named = join_some([names[number] for number in doubtful])
+    verb = "seems" if len(doubtful) == 1 else "seem"
+    sentence = f"{len(doubtful):,} of {pluralize(len(names), 'annotator')} {verb} not to follow the others: {named}."
+    effect = describe_alpha_without(answers, np.isin(answers.annotator, doubtful), len(doubtful))
+    return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
+
+
+def join_some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
+    parts = [*names[:MAX_NAMED], *more]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def describe_alpha_without(answers: Answers, is_left_out: Mask, count: int) -> str:
+    """Say how Krippendorff's alpha changes without these judgments; nothing if it cannot be estimated."""
+    kept_annotators = np.unique(answers.annotator[~is_left_out])
+    if len(kept_annotators) < MIN_REMAINING_ANNOTATORS:
+        return ""
+    try:
+        all_judgments = np.full_like(is_left_out, fill_value=True)
+        before, after = estimate_alpha(answers, all_judgments), estimate_alpha(answers, ~is_left_out)
+    except Inestimable:
+        return ""
+    if abs(after - before) < MIN_NOTED_ALPHA_CHANGE:
+        return ""
+    who = "this annotator" if count == 1 else "them"
+    return f"Without {who}, alpha would be {format_with_places(after, 2)} instead of {format_with_places(before, 2)}."
+
+
+def estimate_alpha(answers: Answers, mask: Mask) -> float:
+    """Return Krippendorff's alpha of some scores, on the interval scale. Raises `Inestimable`."""
+    return krippendorff.fit(
+        answers.item[mask],
+        answers.annotator[mask],
+        answers.score[mask],
+        metric="interval",
+        n_items=answers.n_items,
+        n_annotators=answers.n_annotators,
+        draws=1,  # the interval is not shown
+        rng=answers.seeded_rng(),
+    ).value
+
+
+def describe_groups(table: ResultTable) -> Finding | None:
+    """Say how far groups of annotators agree with the others, the least similar group first."""
+    columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
+    rows = [
+        (correlation, f"{question}: {answer}")
+        for question, answer, correlation in zip(
+            columns["question"], columns["answer"], columns["with_others"], strict=True
+        )
+        if isinstance(correlation, int | float)
+    ]
+    if not rows:
+        return None
+    correlation, group = min(rows)
+    sentence = (
+        f"Item means of groups of annotators correlate {format_with_places(correlation, 2)} or more with those of the "
+        f"others; the lowest is {group}."
+    )
+    return Finding("groups", "Groups", sentence, "groups")
+
+
+def describe_systems(table: ResultTable) -> Finding | None:
+    """Say which systems rank first, and whether they can be distinguished."""
+    columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
+    if not table.rows:
+        return None
+    first = [str(name) for name, cluster in zip(columns["system"], columns["cluster"], strict=True) if cluster == 1]
+    ranks = "ranks" if len(first) == 1 else "rank"
+    beginning = "" if len(first) == len(table.rows) else f"{join_some(first)} {ranks} first. "
+    return Finding("systems", "Systems", beginning + table.verdict, "systems")
+
+
+def describe_effect_of_method(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
+    """Say whether the order of the items depends on the method."""
+    one, other = (method_scores.values for method_scores in scores)
+    both = np.isfinite(one) & np.isfinite(other)
+    if np.count_nonzero(both) < MIN_ITEMS_TO_COMPARE_METHODS or min(np.ptp(one[both]), np.ptp(other[both])) <= 0.0:
+        return None
+    correlation = spearman(one[both], other[both])
+    sentence = (
+        f"The orders of the items by {names[0]} and by {names[1]} correlate {format_with_places(correlation, 2)} "
+        "(Spearman)."
+    )
+    return Finding("methods", "Methods", sentence, "scores")

@@ -1,0 +1,85 @@
+"""The first part of the analysis page: findings, each from the same results as the part to which it leads."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.analysis import findings
+from app.analysis.findings import Finding
+from app.analysis.fit_cache import FitCache
+from app.analysis.methods import SCORE_METHODS
+from app.analysis.result_types import Answers, Options, ResultTable
+from app.analysis.score_page_part import choose_two_methods
+from app.analysis.view import AnalysisView
+from app.errors import Conflict
+
+DescribeTable = Callable[[ResultTable, Answers], Finding | None]
+
+# Tables whose results are stated as a finding, in the order of the page.
+FINDINGS_OF_TABLES: dict[str, DescribeTable] = {
+    "systems": lambda table, _answers: findings.describe_systems(table),
+    "agreement": lambda table, _answers: findings.describe_agreement_table(table),
+    "annotators": findings.describe_doubtful_annotators,
+    "groups": lambda table, _answers: findings.describe_groups(table),
+}
+
+
+async def load_findings_context(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, *, table_names: Collection[str]
+) -> dict[str, Any]:
+    """Return the context of the part."""
+    return {"findings": await load_findings(fits, engine, slug, view, table_names=table_names)}
+
+
+async def load_findings(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, *, table_names: Collection[str]
+) -> list[Finding]:
+    """Return what the answers show; a result that cannot be estimated yet is no finding.
+
+    Args:
+        fits: Fitted results.
+        engine: The database.
+        slug: The campaign.
+        view: Which answers, and which methods of scores.
+        table_names: Tables that the reader may see.
+
+    """
+    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    found = await load_score_findings(fits, engine, slug, view)
+    available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
+    for name, describe in FINDINGS_OF_TABLES.items():
+        if name not in table_names or name not in available.tables:
+            continue
+        try:
+            table = await fits.fit_table(
+                engine, slug, name, Options(view.classes, view.baseline or None), **view.answer_filters
+            )
+        except Conflict:
+            continue
+        found.append(await asyncio.to_thread(describe, table, answers))
+    found.append(await asyncio.to_thread(findings.describe_disputed_items, answers))
+    return [finding for finding in found if finding]
+
+
+async def load_score_findings(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView
+) -> list[Finding | None]:
+    """Return the findings about the scores by the two methods of the view."""
+    available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
+    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    if not available.scores:
+        return []
+    names = choose_two_methods(view, answers.law, available.scores, available.default_method)
+    _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
+        engine, slug, names, **view.answer_filters
+    )
+    one, other = (scores_by_method[name] for name in names)
+    methods = tuple(SCORE_METHODS[name] for name in names)
+    return [
+        None if one is None else findings.describe_scores(methods[0], one, answers),
+        None
+        if one is None or other is None or names[0] == names[1]
+        else findings.describe_effect_of_method((methods[0].title, methods[1].title), (one, other)),
+    ]
