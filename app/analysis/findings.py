@@ -129,7 +129,7 @@ def describe_doubtful_annotators(table: ResultTable, answers: Answers) -> Findin
     doubtful = [k for k, cell in enumerate(reliabilities) if isinstance(cell, int | float) and cell < MIN_RELIABILITY]
     if not doubtful:
         known = sum(cell is not None for cell in reliabilities)
-        sentence = f"All of {pluralize(known, 'annotator')} with enough judgments follow the others."
+        sentence = f"All {pluralize(known, 'annotator')} with enough judgments follow the others."
         return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
     named = join_some([names[number] for number in doubtful])
     verb = "seems" if len(doubtful) == 1 else "seem"

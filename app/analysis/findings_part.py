@@ -15,6 +15,8 @@ from app.analysis.score_page_part import choose_two_methods
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
+MEAN_METHOD_NAME = "mean"
+
 DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 
 # Tables whose results are stated as a finding, in the order of the page.
@@ -66,20 +68,24 @@ async def load_findings(
 async def load_score_findings(
     fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView
 ) -> list[Finding | None]:
-    """Return the findings about the scores by the two methods of the view."""
+    """Return the findings about the scores, and about the order by the two methods of the view.
+
+    Means are described if there are any: their calibrated intervals say how far annotators agree.
+    """
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     answers = await fits.load_answers(engine, slug, **view.answer_filters)
     if not available.scores:
         return []
     names = choose_two_methods(view, answers.law, available.scores, available.default_method)
+    described = MEAN_METHOD_NAME if MEAN_METHOD_NAME in available.scores else names[0]
     _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
-        engine, slug, names, **view.answer_filters
+        engine, slug, {described, *names}, **view.answer_filters
     )
-    one, other = (scores_by_method[name] for name in names)
-    methods = tuple(SCORE_METHODS[name] for name in names)
+    scores, one, other = (scores_by_method[name] for name in (described, *names))
+    titles = SCORE_METHODS[names[0]].title, SCORE_METHODS[names[1]].title
     return [
-        None if one is None else findings.describe_scores(methods[0], one, answers),
+        None if scores is None else findings.describe_scores(SCORE_METHODS[described], scores, answers),
         None
-        if one is None or other is None or names[0] == names[1]
-        else findings.describe_effect_of_method((methods[0].title, methods[1].title), (one, other)),
+        if one is None or other is None or one is other
+        else findings.describe_effect_of_method(titles, (one, other)),
     ]

@@ -18,6 +18,22 @@ CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 64, 616, 16, 232  # ends of t
 
 
 @dataclass(frozen=True)
+class BudgetChoice:
+    """A number of judgments per item that the campaign may ask for.
+
+    Attributes:
+        judgments_per_item: The number.
+        x: Its place on the curve, in SVG units.
+        sentence: The chance to reach the goal with it, and what it costs from now on.
+
+    """
+
+    judgments_per_item: int
+    x: float
+    sentence: str
+
+
+@dataclass(frozen=True)
 class CampaignForecast:
     """Forecast cost of a campaign's goal, with the sentences and the curve that describe it.
 
@@ -85,12 +101,25 @@ class CampaignForecast:
         return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
 
     @property
+    def headline(self) -> str:
+        """How many judgments per item to ask for, with their costs, as a sentence; else why no number is enough."""
+        enough = self.enough_judgments_per_item
+        if self.goal_forecast.band[0] == 0 or enough is None:
+            return f"{self.describe_judgments_needed.rstrip('.')}."
+        costs = ", ".join(self.costs_of_judgments(enough * self.item_count - self.judgments))
+        return (
+            f"With {pluralize(enough, 'judgment')} per item, 9 of 10 campaigns like this one reach the goal: {costs}."
+        )
+
+    @property
     def costs(self) -> list[str]:
-        """Costs in HITs, in hours of work and in money, as far as these are known."""
+        """Costs of the median simulated campaign in HITs, hours of work and money, as far as these are known."""
         middle = self.goal_forecast.band[0]
-        if middle in {0.0, float("inf")}:
-            return []
-        hits = middle / self.judgments_per_hit
+        return [] if middle in {0.0, float("inf")} else self.costs_of_judgments(middle)
+
+    def costs_of_judgments(self, judgments: float) -> list[str]:
+        """Return what so many more judgments cost in HITs, hours of work and money, as far as these are known."""
+        hits = judgments / self.judgments_per_hit
         costs = [pluralize(round(hits), "HIT")]
         if self.minutes_per_hit:
             costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")
@@ -156,14 +185,42 @@ class CampaignForecast:
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property
-    def chance_curve_svg_data(self) -> dict[str, Any]:
-        """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
+    def curve_end(self) -> int:
+        """The check of the goal at which the curve ends, when nearly all runs have reached it."""
         checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
         end = next(
             (k for k, chance in enumerate(shares) if chance >= 1 - BAND_PERCENTILES[0] / 200), len(checkpoints) - 1
         )
-        end = max(1, min(end + 1, len(checkpoints) - 1))
-        last = self.judgments + float(checkpoints[end])
+        return max(1, min(end + 1, len(checkpoints) - 1))
+
+    @property
+    def last_judgments(self) -> float:
+        """Judgments in all at the end of the curve."""
+        return self.judgments + float(self.goal_forecast.checkpoints[self.curve_end])
+
+    @property
+    def budget_choices(self) -> list[BudgetChoice]:
+        """The numbers of judgments per item that the curve shows, from the fewest above those so far."""
+        x = LinearScale(self.judgments, self.last_judgments, CURVE_LEFT, CURVE_RIGHT)
+        fewest = max(1, ceil(self.judgments / self.item_count))
+        return [
+            BudgetChoice(number, x(number * self.item_count), self.describe_budget(number))
+            for number in range(fewest, int(self.last_judgments // self.item_count) + 1)
+        ]
+
+    def describe_budget(self, judgments_per_item: int) -> str:
+        """Describe how likely the goal is reached with so many judgments per item, and what they cost from now on."""
+        more = judgments_per_item * self.item_count - self.judgments
+        chance = float((self.goal_forecast.judgments_needed <= more).mean())
+        costs = ", ".join(self.costs_of_judgments(more))
+        budget = pluralize(judgments_per_item, "judgment")
+        return f"{budget} per item: {100 * chance:.0f} % of simulated campaigns reach the goal; {costs}."
+
+    @property
+    def chance_curve_svg_data(self) -> dict[str, Any]:
+        """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
+        end, last = self.curve_end, self.last_judgments
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = choose_round_tick_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)

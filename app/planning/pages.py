@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
+from app.accounts.roles import CHANGE_CAMPAIGN
 from app.background.progress_stream import ReportingJob, iter_job_reports
 from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
@@ -88,12 +89,14 @@ async def show_forecast(
     async def job(on_run: Callable[[int], None]) -> CampaignForecast:
         runner: ForecastRunner = request.app.state.forecasts
         campaign_forecast = await runner.run(slug, forecast_request, now, on_run)
-        async with database.begin() as connection:
-            await forecast_findings.store_forecast_findings_if_current(connection, slug, campaign_forecast.findings)
+        if access.can(CHANGE_CAMPAIGN):
+            async with database.begin() as connection:
+                await forecast_findings.store_forecast_findings_if_current(connection, slug, campaign_forecast.findings)
         return campaign_forecast
 
     if is_script_request(request):
-        return StreamingResponse(stream_forecast_lines(request, job), media_type="application/x-ndjson")
+        lines = stream_forecast_lines(request, {"campaign": campaign}, job)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
     return StreamingResponse(stream_forecast_page(request, context, job), media_type="text/html")
 
 
@@ -123,14 +126,15 @@ def parse_positive_number(text: str, maximum: int, title: str, alternative: str 
         raise Invalid(f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}.") from problem
 
 
-async def stream_forecast_lines(request: Request, job: ReportingJob[CampaignForecast]) -> AsyncIterator[str]:
+async def stream_forecast_lines(
+    request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
+) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
     async with aclosing(iter_job_reports(job)) as reports:
         async for report in reports:
             if isinstance(report, CampaignForecast):
-                line: dict[str, Any] = {
-                    "found": bytes(render_page(request, "admin/_forecast.html", {"forecast": report}).body).decode()
-                }
+                page = render_page(request, "admin/_forecast.html", context | {"forecast": report})
+                line: dict[str, Any] = {"found": bytes(page.body).decode()}
             elif isinstance(report, Refusal):
                 line = {"error": {"code": report.code, "message": report.message}}
             else:

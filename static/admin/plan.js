@@ -5,6 +5,42 @@ import { localizeTimes } from "./times.js";
 const form = document.querySelector("form[data-plan]");
 const find = (name) => document.querySelector(`[data-${name}]`);
 
+/** Let the number of judgments per item be chosen on the curve: by the slider, by dragging, or as a number. */
+function makeBudgetChooser(budget) {
+  if (!budget) return;
+  const [number, range] = budget.querySelectorAll("[type=number], [type=range]");
+  const curve = budget.closest("figure").querySelector("svg");
+  const marker = curve.querySelector(".chosen");
+  const choices = [...budget.querySelectorAll("data")];
+  const show = (value) => {
+    const choice = choices.find((one) => one.value === String(value));
+    number.value = value;
+    range.value = value;
+    budget.querySelector("output").textContent = choice?.textContent ?? "";
+    budget.querySelector("button").textContent = value ? `Use ${value}` : "Use this number";
+    marker.toggleAttribute("hidden", !choice);
+    if (choice) marker.setAttribute("transform", `translate(${choice.dataset.x} 0)`);
+  };
+  const choiceAt = ({ clientX }) => {
+    const { left, width } = curve.getBoundingClientRect();
+    const x = ((clientX - left) / width) * curve.viewBox.baseVal.width;
+    const distance = (choice) => Math.abs(choice.dataset.x - x);
+    return choices.reduce((nearest, choice) => (distance(choice) < distance(nearest) ? choice : nearest));
+  };
+  range.hidden = false;
+  number.addEventListener("input", () => show(number.value));
+  range.addEventListener("input", () => show(range.value));
+  curve.classList.add("draggable");
+  curve.addEventListener("pointerdown", (event) => {
+    curve.setPointerCapture(event.pointerId);
+    show(choiceAt(event).value);
+  });
+  curve.addEventListener("pointermove", (event) => {
+    if (curve.hasPointerCapture(event.pointerId)) show(choiceAt(event).value);
+  });
+  show(number.value);
+}
+
 if (form) {
   const planning = find("planning");
   const bar = planning.querySelector("progress");
@@ -30,6 +66,7 @@ if (form) {
     if (report.found) {
       find("found").innerHTML = report.found;
       localizeTimes(find("found"));
+      makeBudgetChooser(find("budget"));
     }
     return Boolean(report.found || report.error);
   };
@@ -69,3 +106,5 @@ if (form) {
     }
   });
 }
+
+makeBudgetChooser(find("budget"));

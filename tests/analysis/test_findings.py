@@ -73,7 +73,7 @@ def test_careful_annotators_are_told_to_be_that():
     made = careful_and_random(6, 0)
     found = findings.describe_doubtful_annotators(build_annotator_table(made, Options()), made)
     assert found is not None
-    assert found.sentence == "All of 6 annotators with enough judgments follow the others."
+    assert found.sentence == "All 6 annotators with enough judgments follow the others."
 
 
 def test_names_beyond_the_first_few_are_counted():

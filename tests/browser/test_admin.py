@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import login
 from app.designs.registry import DESIGNS
-from tests.browser.acts import each_width, violations
+from tests.browser.acts import bounding_box, each_width, violations
 from tests.media.files import png, zipped
 
 CSV = "id,verb,gloss\n" + "".join(f"{k},verb {k},what it means\n" for k in range(1, 121))
@@ -436,6 +436,7 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     page = await enter()
     draft = await task(launched=False, goal="intervals", goal_width=2)  # which nobody reaches, so that it takes long
     await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
+    await page.get_by_text("Assumptions about annotators").click()
     await page.get_by_label("Annotators at a time").fill("3")
     await page.get_by_role("button", name="Plan", exact=True).click()
     await expect(page.get_by_role("progressbar")).to_be_visible()
@@ -447,6 +448,30 @@ async def test_a_plan_shows_how_far_it_is_and_can_be_stopped(enter: Enter, task:
     await expect(outcome).to_be_visible(timeout=120_000)  # 20 simulated campaigns take minutes on a busy machine
     assert "at_once=3" in page.url
     assert await violations(page) == ""
+
+
+async def test_judgments_per_item_are_chosen_on_the_curve_of_the_plan(enter: Enter, task: Callable[..., Any]) -> None:
+    draft = await task(goal="intervals", goal_width=30, judgments_per_item=2, launched=False)
+    page = await enter()
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/plan")
+    await page.get_by_role("button", name="Plan", exact=True).click()
+    slider = page.get_by_role("slider")
+    await expect(page.get_by_role("status").filter(has_text="simulated campaigns reach the goal")).to_be_visible()
+    await slider.focus()
+    await page.keyboard.press("Home")
+    await expect(page.get_by_role("button", name="Use 1", exact=True)).to_be_visible()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.get_by_label("Judgments per item", exact=True)).to_have_value("2")
+    curve = await bounding_box(page.locator(".plan svg"))
+    await page.mouse.move(curve["x"] + curve["width"] * 0.2, curve["y"] + curve["height"] / 2)
+    await page.mouse.down()
+    await page.mouse.move(curve["x"] + curve["width"] * 0.95, curve["y"] + curve["height"] / 2)
+    await page.mouse.up()
+    chosen = await slider.get_attribute("max")
+    await expect(page.get_by_label("Judgments per item", exact=True)).to_have_value(str(chosen))
+    assert await violations(page) == ""
+    await page.get_by_role("button", name=f"Use {chosen}", exact=True).click()
+    await expect(page.get_by_text("Settings saved.")).to_be_visible()
 
 
 async def test_a_plan_is_made_without_javascript(

@@ -20,11 +20,13 @@ from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_campaign, measurement_caution
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.record.answer_rates import load_recent_hits_per_hour
+from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
     execute_sql,
+    fetch_value,
     lease_hit,
     submit_scores,
 )
@@ -264,6 +266,47 @@ async def test_a_launch_says_again_what_the_plan_found_and_offers_as_many_judgme
     html = (await researcher.get(f"{address}/launch/confirm")).text
     assert said not in html
     assert f"with {enough} judgments each" in html
+
+
+def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
+    needed = np.array([40.0, 40.0, 60.0, 80.0])
+    checkpoints = np.array([0.0, 20.0, 40.0, 60.0, 80.0, 100.0])
+    found = GoalForecast(checkpoints, np.full((4, 6), 0.1), needed, np.zeros(4, bool))
+    forecast = CampaignForecast("It is settled", 20, 20, 10, 80, 4, 5, 3.0, 0.25, "EUR", None, 5, NOW, found)
+    assert forecast.headline == (
+        "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
+        "18 HITs, 0.9 hours of work, 4.50 EUR."
+    )
+    assert [choice.judgments_per_item for choice in forecast.budget_choices] == [1, 2, 3, 4, 5]
+    assert forecast.budget_choices[2].sentence == (
+        "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 HITs, 0.5 hours of work, 2.50 EUR."
+    )
+    xs = [choice.x for choice in forecast.budget_choices]
+    assert xs == sorted(xs)
+    reached = replace(forecast, goal_forecast=replace(found, judgments_needed=np.zeros(4)))
+    assert reached.headline == "The goal is reached."
+    never = replace(forecast, goal_forecast=replace(found, judgments_needed=np.full(4, np.inf)))
+    assert never.headline.startswith("The goal needs more than 60 judgments per item.")
+
+
+async def test_a_number_chosen_on_the_plan_is_saved_and_leads_back_to_it(engine, researcher):
+    campaign = await create_running_campaign(engine, items=8, judgments_per_item=2, **GOAL)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert f'action="{address}/judgments-per-item"' in (await researcher.get(f"{address}/plan?like=mlqe-et-en")).text
+    done = await researcher.post(f"{address}/judgments-per-item", data={"judgments_per_item": "7", "from": "plan"})
+    assert done.headers["location"] == f"{address}/plan?done=saved"
+    assert "7" in (await researcher.get(f"{address}/settings/how-much")).text
+    refused = await researcher.post(f"{address}/judgments-per-item", data={"judgments_per_item": "0", "from": "plan"})
+    assert refused.status_code == 422
+
+
+async def test_a_viewer_can_plan_but_stores_nothing(app, engine, client):
+    campaign = await create_running_campaign(engine, items=8, **GOAL)
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
+    page = (await client.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
+    assert "Chance that the goal is reached" in page
+    assert "judgments-per-item" not in page
+    assert await fetch_value(engine, "SELECT newest_plan FROM campaigns") is None
 
 
 async def test_our_script_is_told_how_far_it_is(engine, researcher):

@@ -144,14 +144,15 @@ def render_action_page(
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")
 async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Set the judgments per item that a forecast found to be enough, and show the launch page again."""
+    """Set the judgments per item that a forecast found to be enough, and show the page with the form again."""
     judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
     await settings_edits.edit_settings(
         connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
     )
-    return redirect_to(campaign_page_url(slug, "/launch/confirm", notice="saved"))
+    subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
+    return redirect_to(campaign_page_url(slug, subpage, notice="saved"))
 
 
 @router.post(CAMPAIGN_PATH + "/copy")
