@@ -146,7 +146,7 @@ def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integra
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
     found, bias, _ = learning.log_likelihood_and_bias_moments(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
-        r, scale = learning.RELIABILITIES[k], np.exp(learning.LOG_SCALE_GRID[k, s])
+        r, scale = learning.RELIABILITIES[k], np.exp(COMMON.model.log_scale_grid[k, s])
         bias_sd = 0.3 / 0.25 if k == 0 else 0.2
         noise = scale**2 * (1 - r * r * (1 - v)) * np.eye(n)
         centred = (y - 0.5) / 0.25 - scale * r * m
@@ -303,18 +303,18 @@ def test_a_fit_ends_where_it_stays_and_where_other_starts_end(criterion):
         judgments = hundred_items(arm, seed)
         end = iterate_to_fixed_point(judgments, max_rounds=1000, tolerance=1e-7)
         assert end.residual <= 1e-7
-        further = iterate_to_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[1.0, 20.0])
+        further = iterate_to_fixed_point(judgments, max_rounds=5000, tolerance=1e-10, starts=[0.3, 20.0])
         assert further.residual <= 1e-10
         np.testing.assert_allclose(end.beliefs.to_rows(), further.beliefs.to_rows(), atol=1e-4)
 
 
 def test_a_fit_ends_also_where_some_always_say_the_same():
-    """From 500 answers in the middle the probability that they tell nothing is 1 to the last bit."""
+    """They are unreliable, but not certainly random: random answers are never narrower than careful ones."""
     for items, annotators, scores in arms("naturalness"):
         always = np.random.default_rng(0).permutation(annotators.max() + 1) < round(0.3 * (annotators.max() + 1))
         fitted = fit(items, annotators, np.where(always[annotators], 0.5, scores))
         assert fitted.converged
-        assert fitted.random[always].min() > 0.99
+        assert fitted.random[always].min() > 0.95
 
 
 # What cannot be estimated

@@ -27,7 +27,11 @@ from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_a
 
 ITEMS = 60
 FLAT = [(1.0, 1.0)] * ITEMS
-BEFORE_THE_FIRST_HIT = [aware.INITIAL_CAMPAIGN_STATE, []]  # under this rule and the first one
+BEFORE_THE_FIRST_HIT = [
+    aware.INITIAL_CAMPAIGN_STATE,
+    aware.SECOND_EDITION_INITIAL_STATE,
+    aware.FIRST_EDITION_INITIAL_STATE,
+]
 
 
 def campaign(seed: int, rounds: int, *, share: float = 0.0, n: int = 5) -> tuple[Array, list[AnsweredHit]]:
@@ -50,7 +54,7 @@ def of_few_items(count: int) -> list[AnsweredHit]:
 
 
 def beliefs_before_first_hit(priors, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
-    """Before the first HIT, under the rule of a campaign that has this state."""
+    """Before the first HIT, under the edition of a campaign that has this state."""
     a, b = np.reshape(np.array(priors, float), (-1, 2)).T
     return LAW.initial_beliefs([a, b], LawParameters(), LawState(like))
 
@@ -122,7 +126,7 @@ def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
         (asked,) = [ask.items for ask in stored.queries if isinstance(ask, ReadItemTails)]
         assert list(asked) == [number for number, (_, long) in change.law_state.items.items() if long is not None]
         unread += len(change.items) - len(asked)
-    assert (unread > 0) == bool(like)  # under the first rule, all that a HIT shows is looked at
+    assert (unread > 0) == bool(like)  # under the first edition, all that a HIT shows is looked at
 
 
 def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
@@ -133,7 +137,9 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     evidence = evidence_by_annotator(judged, rows[:, 2:].T)
     kept = np.array([learned.annotators[number] for number in range(12)])
     assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
-    assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(np.array(learned.campaign_state[3:]), abs=1e-9)
+    assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(
+        np.array(learned.campaign_state[len(aware.INITIAL_CAMPAIGN_STATE) :]), abs=1e-9
+    )
 
 
 def shares_of(learned, item):

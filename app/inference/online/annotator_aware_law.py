@@ -46,12 +46,12 @@ class AnnotatorAwareLaw(Law):
     def initial_beliefs(
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
     ) -> "AwareLawBeliefs":
-        """Return the beliefs before the first HIT, under the rule of the campaign whose state this is."""
+        """Return the beliefs before the first HIT, under the edition of the campaign whose state this is."""
         state = to_prior_array(self, priors)
         campaign_state = (
             aware.INITIAL_CAMPAIGN_STATE
             if law_state is None or law_state.campaign is None
-            else aware.initial_state_under_same_rule(law_state.campaign)
+            else aware.initial_state_of_same_edition(law_state.campaign)
         )
         items = [ItemState()] * state.shape[1]
         return AwareLawBeliefs(

@@ -14,18 +14,21 @@ A campaign's state is lists of floats, stored as they are:
 - per item, an `ItemState`. It has two parts, so that an answer whose item is not scanned costs the same however many
   judgments the item has: it adds two floats to the shorter part, and leaves the longer one unread;
 - per annotator, `ANNOTATOR` floats: sums of evidence, beliefs, and contributions to the totals;
-- for the campaign, the number of the rule and the rescan position (the item rescanned last, and how many judgments may
-  be rescanned on top of `MAX_RESCANNED_JUDGMENTS` with the next HIT), then `TOTALS` floats: the sum of all annotators'
-  contributions.
+- for the campaign, the number of the edition, the rescan position (the item rescanned last, and how many judgments may
+  be rescanned on top of `MAX_RESCANNED_JUDGMENTS` with the next HIT) and the `CrowdLevel`, then `TOTALS` floats: the
+  sum of all annotators' contributions.
 
 The totals make a HIT depend on all before it, so HITs of a campaign must be applied one after another, in the order of
 their numbers; `apply_aware_hit` then gives the same bits live and in a replay. These states alone determine which items
 are rescanned.
 
-Campaigns launched under the first rule keep it: only a HIT's own items are scanned, with every HIT; beliefs change at
-once; `since` is always empty, and the campaign's state has no rule and position before the totals.
+Campaigns keep the edition of the law with which they began; the campaign's state tells which. Under the first edition
+only a HIT's own items are scanned, with every HIT; beliefs change at once; `since` is always empty, and the campaign's
+state has nothing before the totals. Under the second, the campaign's state has no `CrowdLevel`, and beliefs follow
+`JUDGMENT_CENTRED_MODEL`.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,12 +40,13 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online.law import AnnotatorDescription, to_hit_score_floats
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
+from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd, CrowdLevel
 from app.inference.ratings.annotator_evidence import (
     COMPARED,
     EVIDENCE_SIZE,
     MIN_EVIDENCE_JUDGMENTS,
     OTHERS_SIZE,
+    N,
     ScoredJudgments,
     evidence_by_annotator,
 )
@@ -60,11 +64,12 @@ MAX_RESCANNED_JUDGMENTS = 100
 # what an answer costs hardly grows with the judgments that its items have.
 _MIN_NEW_SHARE = 1 / 20
 
-INITIAL_CAMPAIGN_STATE: StateFloats = [2.0, -1.0, 0.0]
-"""The campaign's state before the first HIT. Under the first rule it was empty.
-
-Nothing reads the number of the rule yet: the presence of a rescan position tells the first two rules apart.
-"""
+INITIAL_CAMPAIGN_STATE: StateFloats = [3.0, -1.0, 0.0, 0.0, 0.0, 0.0]
+"""The campaign's state before the first HIT: the number of the edition, the rescan position, and the `CrowdLevel`."""
+SECOND_EDITION_INITIAL_STATE: StateFloats = [2.0, -1.0, 0.0]
+FIRST_EDITION_INITIAL_STATE: StateFloats = []
+NEWEST_EDITION = int(INITIAL_CAMPAIGN_STATE[0])
+_LEVEL_START = len(SECOND_EDITION_INITIAL_STATE)  # of the `CrowdLevel`
 _POSTERIOR_SIZE, _NEW_JUDGMENT_SIZE = 2, 2  # floats before the judgments since the last look, and of each of these
 _BELIEF_STEP = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 
@@ -132,21 +137,38 @@ class AwareChange:
     campaign_state: StateFloats
 
 
+def edition_of(campaign_state: Sequence[float]) -> int:
+    """Return the number of the law's edition that a campaign with this state has."""
+    return 1 if len(campaign_state) in {0, TOTALS_SIZE} else int(campaign_state[0])
+
+
+def initial_state_of_same_edition(campaign_state: Sequence[float]) -> StateFloats:
+    """Return the state before the first HIT of a campaign that has this state at any time."""
+    return {1: FIRST_EDITION_INITIAL_STATE, 2: SECOND_EDITION_INITIAL_STATE}.get(
+        edition_of(campaign_state), INITIAL_CAMPAIGN_STATE
+    )
+
+
 def _has_rescans(campaign_state: Sequence[float]) -> bool:
-    """Return whether other items are rescanned: not under the first rule."""
-    return len(campaign_state) not in (0, TOTALS_SIZE)
+    """Return whether other items are rescanned: not under the first edition."""
+    return edition_of(campaign_state) > 1
 
 
 def _sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
     """Return the sum of all annotators' contributions, (TOTALS,)."""
-    return np.array(
-        [*campaign_state[len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0 :]] or [0.0] * TOTALS_SIZE
-    )
+    head_size = len(initial_state_of_same_edition(campaign_state))
+    return np.array([*campaign_state[head_size:]] or [0.0] * TOTALS_SIZE)
 
 
-def initial_state_under_same_rule(campaign_state: Sequence[float]) -> StateFloats:
-    """Return the initial state of a campaign that has this state at any time: under the same rule."""
-    return INITIAL_CAMPAIGN_STATE if _has_rescans(campaign_state) else []
+def _level(campaign_state: Sequence[float]) -> CrowdLevel | None:
+    """Return the level of scores and biases; None under the first two editions, which have none."""
+    end = len(INITIAL_CAMPAIGN_STATE)
+    return CrowdLevel(*campaign_state[_LEVEL_START:end]) if edition_of(campaign_state) > 2 else None
+
+
+def crowd_of_campaign(campaign_state: Sequence[float]) -> Crowd:
+    """Return the parameters that all annotators of the campaign share."""
+    return learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state), _level(campaign_state))
 
 
 def rescan_position_and_budget(campaign_state: Sequence[float]) -> tuple[int, int]:
@@ -186,7 +208,7 @@ def choose_rescanned_items_and_position(
 def with_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
     """Return the campaign's state with its rescan position moved on."""
     return (
-        [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[len(INITIAL_CAMPAIGN_STATE) :]]
+        [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[_LEVEL_START:]]
         if _has_rescans(campaign_state)
         else list(campaign_state)
     )
@@ -252,10 +274,10 @@ def apply_aware_hit(
     scanned_judgments, others_before = _judgments_and_earlier_consensus(
         annotator, scanned_scores, [items[place].judgment_rows() for place in scanned], annotator_numbers
     )
-    beliefs, others_now, new_annotator_states, new_totals = _update_annotator_beliefs(
+    beliefs, others_now, new_annotator_states, new_campaign_state = _update_annotator_beliefs(
         scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
     )
-    crowd = learning.crowd_from_totals(new_totals)
+    crowd = crowd_of_campaign(new_campaign_state)
     correct = partial(
         learning.judgment_weights_and_corrected_scores,
         beliefs=beliefs,
@@ -287,10 +309,7 @@ def apply_aware_hit(
         items=[states[place] for place in range(len(items))],
         scanned_places=scanned,
         annotators=new_annotator_states,
-        campaign_state=[
-            *campaign_state[: len(INITIAL_CAMPAIGN_STATE) if _has_rescans(campaign_state) else 0],
-            *new_totals.tolist(),
-        ],
+        campaign_state=new_campaign_state,
     )
 
 
@@ -332,27 +351,26 @@ def _update_annotator_beliefs(
     annotator_numbers: list[int],
     annotator_states: Mapping[int, Sequence[float]],
     campaign_state: Sequence[float],
-) -> tuple[AnnotatorBeliefs, Array, dict[int, StateFloats], Array]:
+) -> tuple[AnnotatorBeliefs, Array, dict[int, StateFloats], StateFloats]:
     """Update the beliefs about the annotators of these judgments.
 
     Returns:
-        The beliefs, the present consensus of the others, the annotators' new states, and the new sum of contributions.
+        The beliefs, the present consensus of the others, and the new states of the annotators and of the campaign.
 
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
-    totals = _sum_of_annotator_contributions(campaign_state)
-    crowd = learning.crowd_from_totals(totals)
+    old_biases = _sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_rows(old_beliefs))
+    totals, crowd = _sum_of_annotator_contributions(campaign_state), crowd_of_campaign(campaign_state)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
         old_beliefs[is_new] = learning.estimate_beliefs(evidence[is_new], crowd).to_rows()
-    others_now = others_before
+    others_now, was_scanned = others_before, ~np.isnan(others_before[0])
     if len(judgments.scores):
         others_now = learning.summarise_other_judgments_of_item(
             judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd
         )
         # What has not been looked at before has no evidence to take back.
-        was_scanned = ~np.isnan(others_before[0])
         old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
         evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
     beliefs = learning.estimate_beliefs(evidence, crowd)
@@ -362,12 +380,47 @@ def _update_annotator_beliefs(
         )
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
     stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
+    new_level = _move_level(
+        _level(campaign_state), judgments, was_scanned, _sum_of_judgment_biases(evidence, beliefs) - old_biases
+    )
+    new_totals = totals + (contributions - old_contributions).sum(axis=0)
+    edition_and_position = campaign_state[:_LEVEL_START] if _has_rescans(campaign_state) else []
     return (
         beliefs,
         others_now,
         dict(zip(annotator_numbers, stored, strict=True)),
-        totals + (contributions - old_contributions).sum(axis=0),
+        [*edition_and_position, *new_level, *new_totals.tolist()],
     )
+
+
+def _move_level(
+    level: CrowdLevel | None, judgments: ScoredJudgments, was_scanned: npt.NDArray[np.bool_], bias_change: float
+) -> StateFloats:
+    """Return the floats of the level after a scan of these judgments, none if there is no level."""
+    if level is None:
+        return []
+    means, known_means = (
+        _mean_scores_of_items(judgments.items[mask], judgments.scores[mask])
+        for mask in (np.full_like(was_scanned, fill_value=True), was_scanned)
+    )
+    return [
+        level.item_means + (math.fsum(means) - math.fsum(known_means)),
+        level.items + (len(means) - len(known_means)),
+        level.biases + bias_change,
+    ]
+
+
+def _mean_scores_of_items(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
+    """Return the mean score of each item that has one."""
+    counts = np.bincount(items)
+    sums = np.bincount(items, scores)
+    means: list[float] = (sums[counts > 0] / counts[counts > 0]).tolist()
+    return means
+
+
+def _sum_of_judgment_biases(evidence: Array, beliefs: AnnotatorBeliefs) -> float:
+    """Return the sum over all judgments of their annotators' biases, the same on every processor."""
+    return math.fsum((evidence[:, N] * beliefs.bias).tolist())
 
 
 def _select_judgments(judgments: ScoredJudgments, mask: npt.NDArray[np.bool_]) -> ScoredJudgments:
@@ -424,7 +477,7 @@ def current_weights_and_corrected_scores(
     scores = item.judgment_rows()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
     beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
-    crowd = learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state))
+    crowd = crowd_of_campaign(campaign_state)
     judgments = ScoredJudgments.from_arrays(
         np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)
     )
@@ -444,16 +497,13 @@ def describe_aware_annotators(
     """
     if not annotator_states:
         return {}
-    evidence, crowd = (
-        np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE],
-        learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state)),
-    )
+    evidence, crowd = np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE], crowd_of_campaign(campaign_state)
     beliefs = learning.beliefs_for_display(evidence, crowd)
     nan_unless_compared = np.where(evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS, 1.0, np.nan)
     columns = (
         beliefs.classes[:, 0],
         nan_unless_compared * beliefs.expected_reliability,
-        nan_unless_compared * beliefs.bias * crowd.spread,
+        nan_unless_compared * (beliefs.bias - crowd.mean_bias) * crowd.spread,
     )
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {number: AnnotatorDescription(*row) for number, row in zip(annotator_states, rows, strict=True)}

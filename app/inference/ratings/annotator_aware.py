@@ -22,7 +22,7 @@ from app.inference.ratings.annotator_evidence import (
     ScoredJudgments,
     evidence_by_annotator,
 )
-from app.inference.ratings.annotator_fixed_point import FixedPoint, iterate_to_fixed_point
+from app.inference.ratings.annotator_fixed_point import FixedPoint, iterate_to_fixed_point, level_of_crowd
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,7 +39,8 @@ class AnnotatorAwareScores:
         reliability: (J,) 0 to 1, the expected correlation of an annotator's answers with the items' values.
         random: (J,) the probability that they answer at random; low for a strict annotator who agrees with the others.
         annotator_weight: (J,) the weight of one of their judgments, 0 to 1, as far as `trust` applies it.
-        bias: (J,) how much higher they score the same items, in scores, as far as their answers are evidence of it.
+        bias: (J,) how much higher than the crowd they score the same items, in scores, as far as their answers are
+            evidence of it. The crowd is the mean over all judgments.
         scale: (J,) how much wider they score the same items, as a ratio, likewise.
         annotator_estimable: (J,) whether they judged three items that others have judged too.
         trust: 0 to 1, how far weights and biases are applied.
@@ -106,7 +107,8 @@ def fit(
     )
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(
-        learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0)
+        learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0),
+        level_of_crowd(judgments, fixed_point.beliefs),
     )
     if trust is not None:
         crowd = replace(crowd, trust=trust)
@@ -159,7 +161,7 @@ def _make_scores_from_fixed_point(
         reliability=nan_unless_compared(displayed.expected_reliability),
         random=nan_unless_compared(displayed.classes[:, 0]),
         annotator_weight=nan_unless_compared(own_weight),
-        bias=nan_unless_compared(displayed.bias * crowd.spread),
+        bias=nan_unless_compared((displayed.bias - crowd.mean_bias) * crowd.spread),
         scale=nan_unless_compared(np.exp(displayed.log_scale)),
         annotator_estimable=is_compared,
         trust=crowd.trust,

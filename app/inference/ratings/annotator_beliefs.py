@@ -35,13 +35,14 @@ from typing import Final
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from app.inference.ground.arrays import Array, portable_exp, portable_log
+from app.inference.ground.arrays import Array, Mask, portable_exp, portable_log
 from app.inference.ratings.annotator_evidence import (
     BIAS_CORRECTED_MEAN,
     COMPARED,
     CORRECTED_MEAN,
     MEAN_KIND_COUNT,
     MIN_EVIDENCE_JUDGMENTS,
+    MOMENT_COUNT,
     PLAIN_MEAN,
     YY,
     N,
@@ -75,9 +76,41 @@ _STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
 _STEP_WIDTHS: Final = np.gradient(_STEPS)
 _RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
 _ODD_SHARE, _ODD_SCALE_SD = 0.1, 1.0
-LOG_SCALE_GRID: Final = np.vstack([_RANDOM_STRETCH * _STEPS, np.tile(_STEPS, (RELIABILITY_COUNT - 1, 1))])
-"""Grid of log scale_j, (CLASSES, S): random answers may be spread more or less than careful ones, within a wider
-range.
+_CAREFUL_STEPS: Final = np.tile(_STEPS, (RELIABILITY_COUNT - 1, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeliefModel:
+    """What an edition of the law assumes about annotators.
+
+    Attributes:
+        log_scale_grid: Grid of log scale_j, (CLASSES, S), the first row for random answers.
+        step_widths: How much of the axis each of them stands for, (CLASSES, S), up to a factor by row.
+        is_item_centred: Whether the centre is the mean of the items' means, and biases are relative to the mean bias of
+            all judgments. Otherwise the centre is the mean of all judgments: if good items are judged more often, every
+            annotator then seems too strict.
+
+    """
+
+    log_scale_grid: Array
+    step_widths: Array
+    is_item_centred: bool
+
+
+JUDGMENT_CENTRED_MODEL: Final = BeliefModel(
+    np.vstack([_RANDOM_STRETCH * _STEPS, _CAREFUL_STEPS]),
+    np.tile(_STEP_WIDTHS, (RELIABILITY_COUNT, 1)),
+    is_item_centred=False,
+)
+"""The model of campaigns that began with the first or second edition of the law."""
+_RANDOM_STEPS: Final = np.where(_STEPS < 0.0, _STEPS, _RANDOM_STRETCH * _STEPS)
+ITEM_CENTRED_MODEL: Final = BeliefModel(
+    np.vstack([_RANDOM_STEPS, _CAREFUL_STEPS]),
+    np.vstack([np.gradient(_RANDOM_STEPS), np.tile(_STEP_WIDTHS, (RELIABILITY_COUNT - 1, 1))]),
+    is_item_centred=True,
+)
+"""The present model. Random answers may be spread more widely than careful ones, but not less: annotators who give
+nearly the same answer to everything agree, and are not random.
 """
 
 # Prior before the first answer, as a number of pseudo-annotators or pseudo-judgments of each kind.
@@ -114,6 +147,8 @@ class Crowd:
         headroom: The mean of y (1 - y): how far a bias of one logit moves a score.
         trust: How far weights and biases are applied, 0 to 1.
         scale_trust: How far scales are applied, beyond that.
+        mean_bias: The mean bias over all judgments, in spreads; biases are relative to it.
+        model: What is assumed about annotators.
 
     """
 
@@ -126,6 +161,28 @@ class Crowd:
     headroom: float
     trust: float
     scale_trust: float
+    mean_bias: float = 0.0
+    model: BeliefModel = ITEM_CENTRED_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdLevel:
+    """Sums from which the level of scores and of biases follows under `ITEM_CENTRED_MODEL`.
+
+    Attributes:
+        item_means: Sum over the judged items of their mean scores.
+        items: Number of the judged items.
+        biases: Sum over all judgments of their annotators' biases, in spreads.
+
+    """
+
+    item_means: float = 0.0
+    items: float = 0.0
+    biases: float = 0.0
+
+    def mean_bias(self, judgment_count: float) -> float:
+        """Return the mean bias over all judgments, in spreads."""
+        return self.biases / (judgment_count + _PRIOR_JUDGMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +226,14 @@ class AnnotatorBeliefs:
         return reliability
 
 
-def crowd_from_totals(totals: Array) -> Crowd:
-    """Return the crowd from the sum (TOTALS,) of all `annotator_contributions`; zeros before any answer."""
+def crowd_from_totals(totals: Array, level: CrowdLevel | None = None) -> Crowd:
+    """Return the crowd from the sum of all annotators' contributions.
+
+    Args:
+        totals: The sum (TOTALS,) of all `annotator_contributions`; zeros before any answer.
+        level: The level of scores and biases, under `ITEM_CENTRED_MODEL`; None under `JUDGMENT_CENTRED_MODEL`.
+
+    """
     judgments = totals[JUDGMENT_TOTAL] + _PRIOR_JUDGMENTS
     shares = totals[:RELIABILITY_COUNT] + _PRIOR_SHARES
     shares = np.maximum(shares, 1e-9)  # sums that were added to and taken from can end a hair below 0
@@ -179,8 +242,11 @@ def crowd_from_totals(totals: Array) -> Crowd:
     prior_square = _PRIOR_CAREFUL * _PRIOR_SD**2
     headroom = totals[SCORE_TOTAL] - totals[SCORE_SQUARES] + _PRIOR_JUDGMENTS * _PRIOR_HEADROOM
     mean_information = totals[INFORMATION_TOTAL] / totals[JUDGMENT_TOTAL] if totals[JUDGMENT_TOTAL] else 0.0
+    score_total, score_count = (
+        (totals[SCORE_TOTAL], totals[JUDGMENT_TOTAL]) if level is None else (level.item_means, level.items)
+    )
     return Crowd(
-        centre=float((totals[SCORE_TOTAL] + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / judgments),
+        centre=float((score_total + _PRIOR_JUDGMENTS * _PRIOR_CENTRE) / (score_count + _PRIOR_JUDGMENTS)),
         spread=float(np.sqrt(within / max(judgments - totals[ACTIVE_TOTAL], 1.0))),
         shares=shares / shares.sum(),
         bias_sd=float(np.sqrt((max(totals[BIAS2], 0.0) + prior_square) / careful)),
@@ -189,6 +255,8 @@ def crowd_from_totals(totals: Array) -> Crowd:
         headroom=float(max(headroom / judgments, 0.01)),
         trust=_trust_in_correction(totals, 0),
         scale_trust=_trust_in_correction(totals, 1),
+        mean_bias=0.0 if level is None else level.mean_bias(float(totals[JUDGMENT_TOTAL])),
+        model=JUDGMENT_CENTRED_MODEL if level is None else ITEM_CENTRED_MODEL,
     )
 
 
@@ -215,7 +283,8 @@ def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     crowd.
     """
     return _estimate_in_blocks(
-        evidence, lambda block: _beliefs_from_grid(*_log_weights_and_bias_moments(block, crowd), LOG_SCALE_GRID)
+        evidence,
+        lambda block: _beliefs_from_grid(*_log_weights_and_bias_moments(block, crowd), crowd.model.log_scale_grid),
     )
 
 
@@ -234,8 +303,11 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     are.
 
     A very strict annotator who agrees with the others is odd and not random. Scores are made without odd annotators:
-    where agreement is weak, random ones would pass for them, and estimates would not settle.
+    where agreement is weak, random ones would pass for them, and estimates would not settle. Answers near those of the
+    others are never called random, even if everyone gives nearly the same answer to everything. All editions of the law
+    are shown by the present model.
     """
+    crowd = replace(crowd, model=ITEM_CENTRED_MODEL)
     wide_crowd = replace(crowd, bias_sd=_RANDOM_BIAS_SD / crowd.spread, scale_sd=_ODD_SCALE_SD)
 
     def describe_block(block: Array) -> AnnotatorBeliefs:
@@ -245,9 +317,17 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
         )
         log_weight = np.concatenate([alike + math.log(1.0 - _ODD_SHARE), odd + math.log(_ODD_SHARE)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
-        return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(LOG_SCALE_GRID, 2))
+        log_weight[_is_near_others(block, crowd), 0] = -np.inf
+        return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(crowd.model.log_scale_grid, 2))
 
     return _estimate_in_blocks(evidence, describe_block)
+
+
+def _is_near_others(evidence: Array, crowd: Crowd) -> Mask:
+    """Return whether each annotator's answers differ from the mean of the others by less than half a spread, (A,)."""
+    w, _, yy, _, cc, yc = evidence[:, COMPARED + 1 : COMPARED + 1 + MOMENT_COUNT].T
+    squared_distance = (yy - 2.0 * yc + cc) / np.maximum(w, 1.0)
+    return (w >= MIN_EVIDENCE_JUDGMENTS) & (squared_distance < (crowd.spread / 2.0) ** 2)
 
 
 def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
@@ -265,7 +345,7 @@ def _log_weights_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array,
     The bias is integrated out exactly; each array is (A, CLASSES, S).
     """
     log_likelihood, bias, bias_variance = log_likelihood_and_bias_moments(evidence, crowd)
-    return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd.scale_sd), bias, bias_variance
+    return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd), bias, bias_variance
 
 
 def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
@@ -300,7 +380,7 @@ def log_likelihood_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Arra
     dm = (my - crowd.centre * m) / crowd.spread
     r = RELIABILITIES[:, None]
     precision = 1.0 / (1.0 - r * r * (1.0 - v / np.maximum(n, 1.0)))
-    scale = portable_exp(LOG_SCALE_GRID)
+    scale = portable_exp(crowd.model.log_scale_grid)
     slope = scale * r
     residual = d - slope * m
     residual2 = np.maximum(dd - 2.0 * slope * dm + slope * slope * mm, 0.0)
@@ -309,7 +389,7 @@ def log_likelihood_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Arra
     bias_precision = precision * n / scale**2 + prior_precision
     bias = precision * residual / scale**2 / bias_precision
     log_likelihood = (
-        n * (0.5 * portable_log(precision) - LOG_SCALE_GRID)
+        n * (0.5 * portable_log(precision) - crowd.model.log_scale_grid)
         - 0.5 * precision * residual2 / scale**2
         + 0.5 * bias * bias * bias_precision
         - 0.5 * portable_log(bias_precision * prior_sd**2)
@@ -317,10 +397,11 @@ def log_likelihood_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Arra
     return log_likelihood, bias, 1.0 / bias_precision
 
 
-def _log_scale_prior(scale_sd: float) -> Array:
-    """Return log-probabilities of LOG_SCALE_GRID: even for random answers, normal around 0 for careful ones."""
-    log_density = np.where(np.arange(RELIABILITY_COUNT)[:, None] == 0, 0.0, -0.5 * (LOG_SCALE_GRID / scale_sd) ** 2)
-    log_prior = log_density + portable_log(_STEP_WIDTHS)
+def _log_scale_prior(crowd: Crowd) -> Array:
+    """Return log-probabilities of the grid of scales: even for random answers, normal around 0 for careful ones."""
+    grid = crowd.model.log_scale_grid
+    log_density = np.where(np.arange(RELIABILITY_COUNT)[:, None] == 0, 0.0, -0.5 * (grid / crowd.scale_sd) ** 2)
+    log_prior = log_density + portable_log(crowd.model.step_widths)
     normalised: Array = log_prior - portable_log(portable_exp(log_prior).sum(axis=1, keepdims=True))
     return normalised
 
@@ -347,7 +428,8 @@ def judgment_weights_and_corrected_scores(
 
 def logit_bias_of_each_annotator(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """Return each annotator's bias on the logit scale, where it moves a score by bias * y (1 - y); (A,)."""
-    return np.clip(beliefs.bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
+    relative_bias = beliefs.bias - crowd.mean_bias
+    return np.clip(relative_bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
 
 def summarise_other_judgments_of_item(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:

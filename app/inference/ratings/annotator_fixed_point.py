@@ -16,7 +16,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import RELIABILITY_COUNT, AnnotatorBeliefs, Crowd
+from app.inference.ratings.annotator_beliefs import RELIABILITY_COUNT, AnnotatorBeliefs, Crowd, CrowdLevel
 from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, answer_moments
 
 _STEP_SHARE = 0.5  # of each step is taken
@@ -81,25 +81,39 @@ def iterate_to_fixed_point(
     return max(converged, key=lambda end: end.log_probability)
 
 
+def level_of_crowd(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
+    """Return the level of these scores, and of biases under these beliefs."""
+    counts = judgments.sum_by_item(np.ones(len(judgments.scores)))
+    item_means = judgments.sum_by_item(judgments.scores) / np.maximum(counts, 1.0)
+    return CrowdLevel(
+        item_means=float(item_means.sum()),
+        items=float(np.count_nonzero(counts)),
+        biases=float(beliefs.bias[judgments.annotators].sum()),
+    )
+
+
 def _crowd_from_counts(judgments: ScoredJudgments) -> Crowd:
     """Return the crowd before any beliefs, from counts of answers."""
     none = np.zeros((2, len(judgments.scores)))
     evidence = answer_moments(judgments, *none)
-    return _crowd_from_beliefs(
-        evidence, learning.estimate_beliefs(evidence, learning.crowd_from_totals(np.zeros(learning.TOTALS_SIZE)))
-    )
+    beliefs = learning.estimate_beliefs(evidence, _crowd_before_any_answer())
+    return _crowd_from_beliefs(evidence, beliefs, level_of_crowd(judgments, beliefs))
 
 
-def _crowd_from_beliefs(evidence: Array, beliefs: AnnotatorBeliefs) -> Crowd:
+def _crowd_before_any_answer() -> Crowd:
+    return learning.crowd_from_totals(np.zeros(learning.TOTALS_SIZE), CrowdLevel())
+
+
+def _crowd_from_beliefs(evidence: Array, beliefs: AnnotatorBeliefs, level: CrowdLevel) -> Crowd:
     """Return the crowd that these beliefs imply, without asking whether corrections help."""
     totals = np.zeros(learning.TOTALS_SIZE)
     totals[: learning.COMPARED_TOTAL] = learning.crowd_contributions(evidence, beliefs).sum(axis=0)
-    return learning.crowd_from_totals(totals)
+    return learning.crowd_from_totals(totals, level)
 
 
 def _make_starting_point(n_annotators: int, information: float) -> Array:
     """Return a point where every annotator is as expected before an answer, but a judgment has this information."""
-    crowd = learning.crowd_from_totals(np.zeros(learning.TOTALS_SIZE))
+    crowd = _crowd_before_any_answer()
     beliefs = learning.estimate_beliefs(np.zeros((n_annotators, COMPARED)), crowd)
     start_information = np.full(n_annotators, information)
     # With reliability r their information is h = r^2 / (1 - r^2), with the slope r / (1 - r^2).
@@ -132,7 +146,7 @@ def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Cro
         judgments, *learning.consensus_mean_and_variance_of_others(judgments, point_beliefs, crowd)
     )
     beliefs = learning.estimate_beliefs(evidence, crowd)
-    step = _point_from_beliefs(beliefs, _crowd_from_beliefs(evidence, beliefs)) - point
+    step = _point_from_beliefs(beliefs, _crowd_from_beliefs(evidence, beliefs, CrowdLevel())) - point
     return _Round(point, step, evidence, beliefs, crowd)
 
 
@@ -163,7 +177,9 @@ def _iterate_from_start(
         )
         nearest = min(nearest, current, key=lambda end: end.residual)
     log_probability = learning.log_probability_of_answers(nearest.evidence, nearest.crowd)
-    return FixedPoint(nearest.beliefs, nearest.crowd, nearest.residual, log_probability, rounds)
+    level = level_of_crowd(judgments, nearest.beliefs)
+    crowd = replace(nearest.crowd, mean_bias=level.mean_bias(len(judgments.scores)))
+    return FixedPoint(nearest.beliefs, crowd, nearest.residual, log_probability, rounds)
 
 
 def _extrapolate_rounds(recent_rounds: list[_Round]) -> Array | None:
