@@ -40,6 +40,7 @@ from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media.media_zip import MediaZip
 from app.record.campaign import load_campaign_by_slug
+from app.record.law_editions import move_to_newest_edition
 from app.settings import read_settings
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -389,6 +390,14 @@ def revert(slug: str) -> None:
     """Make a launched campaign without answers a draft again. Open HITs end."""
     run_in_transaction(partial(empty_campaigns.revert_to_draft, slug=slug))
     click.echo(f"{slug} is a draft again.")
+
+
+@campaign.command()
+@click.argument("slug")
+def recompute(slug: str) -> None:
+    """Recompute all scores from the same answers, under the newest edition of the campaign's update law."""
+    before = run_with_engine(lambda engine: move_to_newest_edition(engine, slug, now=current_utc_time()))
+    click.echo(f"{slug} moved from edition {before.edition} to edition {before.newest} of {before.law}.")
 
 
 @campaign.command()

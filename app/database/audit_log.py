@@ -41,6 +41,7 @@ ACTION_PHRASES = {
     "answers.imported": "imported answers",
     "answers.simulated": "let simulated annotators answer",
     "answers.replayed": "recomputed all posteriors from the same answers",
+    "answers.recomputed": "recomputed all posteriors under the newest edition of the update law",
     "answers.exclude": "excluded",
     "answers.include": "restored",
     "answers.hold": "held",

@@ -13,6 +13,7 @@ from app.http.dependencies import Database, Now, RowId, Transaction, depends_on_
 from app.quality import actions, annotator_answers, annotators, listings
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
+from app.record import law_editions
 from app.record.campaign import load_campaign_by_slug
 from app.record.due_revisions import DueRevisions
 
@@ -237,6 +238,36 @@ async def act_on_answer(
     """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
     campaign_id = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
     await revisions.start_revision_and_wait(campaign_id, now=now)
+
+
+class CampaignLawEdition(BaseModel):
+    """The edition of the update law by which a campaign's posteriors are computed."""
+
+    law: str
+    edition: int = Field(description="A campaign keeps the edition with which it began.")
+    newest: int = Field(description="The edition that new campaigns get.")
+
+
+@router.get("/law-edition", responses=document_refusals({404: "`campaign_not_found`"}))
+async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdition:
+    """Return the edition of the campaign's update law."""
+    edition = await law_editions.load_law_edition(connection, await load_campaign_by_slug(connection, slug))
+    return CampaignLawEdition(**asdict(edition))
+
+
+@router.post(
+    "/law-edition/newest",
+    responses=document_refusals(
+        {404: "`campaign_not_found`", 409: "`not_launched`, `newest_edition`, `not_replayable`"}
+    ),
+)
+async def recompute_under_newest_edition(database: Database, slug: str, now: Now) -> CampaignLawEdition:
+    """Recompute all posteriors from the same answers, under the newest edition of the campaign's update law.
+
+    Annotation continues meanwhile. The reply comes when the new posteriors are the present ones.
+    """
+    before = await law_editions.move_to_newest_edition(database, slug, now=now)
+    return CampaignLawEdition(law=before.law, edition=before.newest, newest=before.newest)
 
 
 class FindingOfRule(BaseModel):

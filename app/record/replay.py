@@ -198,17 +198,27 @@ async def load_prior_columns(connection: AsyncConnection, criterion: Criterion[C
     ]
 
 
-async def initial_beliefs(connection: AsyncConnection, criterion: Criterion[Campaign]) -> LawBeliefs:
-    """Return the law's beliefs before the first answer, by a criterion."""
-    law = criterion.law
-    stored_state = await law_storage.load_present_campaign_law_state(
-        await driver_of(connection), criterion, layout=law.layout
-    )
+async def initial_beliefs(
+    connection: AsyncConnection, criterion: Criterion[Campaign], *, by_newest_edition: bool = False
+) -> LawBeliefs:
+    """Return the law's beliefs before the first answer, by a criterion.
+
+    The law keeps the campaign's edition, unless `by_newest_edition`.
+    """
+    law, stored_state = criterion.law, None
+    if not by_newest_edition:
+        stored_state = await law_storage.load_present_campaign_law_state(
+            await driver_of(connection), criterion, layout=law.layout
+        )
     return law.initial_beliefs(await load_prior_columns(connection, criterion), criterion.law_parameters, stored_state)
 
 
 async def replay_responses(
-    connection: AsyncConnection, criterion: Criterion[Campaign], *, last_decision: int | None = None
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    *,
+    last_decision: int | None = None,
+    by_newest_edition: bool = False,
 ) -> tuple[LawBeliefs, NumberColumn, int]:
     """Apply all responses that count to the priors, by a criterion.
 
@@ -216,12 +226,13 @@ async def replay_responses(
         connection: A connection in a transaction.
         criterion: The criterion.
         last_decision: Number of the last decision to apply; by default that of the present revision.
+        by_newest_edition: Whether to replay under the newest edition of the law.
 
     Returns:
         The beliefs, the number of judgments of each item, (N,), and the number of responses.
 
     """
-    beliefs, count = await initial_beliefs(connection, criterion), 0
+    beliefs, count = await initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
     batches = responses.load_response_batches(
         connection,

@@ -222,9 +222,21 @@ async def load_revision_need(engine: AsyncEngine, campaign_id: int) -> tuple[boo
 
 async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
     """Run `make_and_switch_to_revision` in a process that has no engine."""
+    async with open_engine(url) as engine:
+        await make_and_switch_to_revision(engine, campaign_id, now=now)
+
+
+async def make_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
+    """Run `make_newest_edition` in a process that has no engine."""
+    async with open_engine(url) as engine:
+        await make_newest_edition(engine, campaign_id, now=now)
+
+
+@asynccontextmanager
+async def open_engine(url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_engine(url, pool_size=1)
     try:
-        await make_and_switch_to_revision(engine, campaign_id, now=now)
+        yield engine
     finally:
         await engine.dispose()
 
@@ -237,12 +249,47 @@ async def make_revision_from_same_answers(engine: AsyncEngine, campaign_id: int,
     await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True)
 
 
+async def recompute_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Make a revision from the same answers and decisions, under the newest edition of the campaign's law.
+
+    Takes one connection, and another process if a replay takes long; see `revise_posteriors`.
+    """
+    _, needs_process = await load_revision_need(engine, campaign_id)
+    async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
+        if needs_process:
+            url = engine.url.render_as_string(hide_password=False)
+            await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
+        else:
+            await make_newest_edition(engine, campaign_id, now=now)
+
+
+async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Make a revision from the same answers under the newest edition of the law, in this process."""
+    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
+
+
 async def make_and_switch_to_revision(
-    engine: AsyncEngine, campaign_id: int, *, now: datetime, even_if_current: bool = False
+    engine: AsyncEngine,
+    campaign_id: int,
+    *,
+    now: datetime,
+    even_if_current: bool = False,
+    by_newest_edition: bool = False,
 ) -> None:
-    """Make a revision in this process and switch to it. With `even_if_current`, do so without a new decision, too."""
+    """Make a revision in this process and switch to it.
+
+    Args:
+        engine: The database.
+        campaign_id: The campaign.
+        now: Stored as the time of the finish if the revision finishes the campaign.
+        even_if_current: Whether to make it without a new decision, too.
+        by_newest_edition: Whether to replay under the newest edition of the campaign's law.
+
+    """
     async with hold_revision_lock(engine, campaign_id) as connection:
-        draft = await create_revision_draft(connection, campaign_id, even_if_current=even_if_current)
+        draft = await create_revision_draft(
+            connection, campaign_id, even_if_current=even_if_current, by_newest_edition=by_newest_edition
+        )
         if draft is None:
             return
         while not await catch_up_and_try_to_switch(connection, draft):
@@ -346,11 +393,12 @@ async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIter
 
 
 async def create_revision_draft(
-    connection: AsyncConnection, campaign_id: int, *, even_if_current: bool
+    connection: AsyncConnection, campaign_id: int, *, even_if_current: bool, by_newest_edition: bool
 ) -> RevisionDraft | None:
     """Store the next revision as of now, next to the present one, and return its draft.
 
-    Return None if the present revision includes all decisions, unless `even_if_current`.
+    Return None if the present revision includes all decisions, unless `even_if_current`. The campaign keeps its edition
+    of the law, unless `by_newest_edition`.
     """
     await connection.execution_options(isolation_level="REPEATABLE READ")
     async with connection.begin():
@@ -362,7 +410,8 @@ async def create_revision_draft(
         unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, last_decision=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
         replays = [
-            await replay_responses(connection, criterion, last_decision=decided) for criterion in campaign.criteria
+            await replay_responses(connection, criterion, last_decision=decided, by_newest_edition=by_newest_edition)
+            for criterion in campaign.criteria
         ]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():

@@ -23,6 +23,7 @@ from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 
 READING = {"GET", "HEAD", "OPTIONS"}
 OF_ANNOTATORS = "annotators' answers are the record itself, and annotators have no names in the log"
+OF_OLDER_EDITIONS = "it needs a campaign that began with an older edition (tests/record/test_law_editions.py)"
 UNNOTED = {
     ("POST", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
     ("PUT", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
@@ -34,6 +35,8 @@ UNNOTED = {
     ("POST", "/admin/account/openid/disconnect"): "it takes a provider (test_openid)",
     ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing but a tick on the checklist of a draft",
     ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
+    ("POST", "/api/v1/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
 }
 
 PASSWORD = "correct horse battery staple"

@@ -1,7 +1,7 @@
 """Researchers' pages that set a campaign up step by step, each step a form that is saved by itself."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
@@ -17,7 +17,7 @@ from app.campaigns import (
     step_input,
 )
 from app.campaigns.comparisons import ComparisonUnit, replace_comparisons
-from app.campaigns.form_sections import NEED_FIELD, STEP_TITLES, StepName, step_of_field
+from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
 from app.campaigns.needs import need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
@@ -28,6 +28,7 @@ from app.designs.number_parsing import parse_nonnegative_int
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.law_editions import load_law_edition, move_to_newest_edition
 
 router = researcher_router("/admin")
 
@@ -102,8 +103,13 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    has_no_answers = campaign.status != "draft" and not await empty_campaigns.has_any_answer(connection, campaign.id)
-    return render_step_page(request, campaign, name, has_no_answers=has_no_answers)
+    if campaign.status == "draft":
+        return render_step_page(request, campaign, name)
+    launched_context = {
+        "has_no_answers": not await empty_campaigns.has_any_answer(connection, campaign.id),
+        "law_edition": await load_law_edition(connection, campaign) if name == STEP_BY_SETTING["update_law"] else None,
+    }
+    return render_step_page(request, campaign, name, launched_context=launched_context)
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
@@ -118,6 +124,13 @@ async def save_step(request: Request, values: FormFields, database: Database, sl
         return render_step_page(request, campaign, name, entered)
     next_step = setup_rail.neighbouring_step(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
+
+
+@router.post(CAMPAIGN_PATH + "/law-edition/newest")
+async def move_to_newest_edition_from_page(database: Database, slug: str, now: Now) -> Response:
+    """Recompute the posteriors under the newest edition of the update law."""
+    await move_to_newest_edition(database, slug, now=now)
+    return redirect_to(f"{setup_rail.step_url(slug, STEP_BY_SETTING['update_law'])}?done=recomputed")
 
 
 async def store_step_or_return_reason(
@@ -160,15 +173,22 @@ def render_step_page(
     entered: EnteredStep | None = None,
     *,
     template_name: str | None = None,
-    has_no_answers: bool = False,
+    launched_context: Mapping[str, Any] | None = None,
 ) -> HTMLResponse:
     """Show one step with its stored values, or with what was entered and could not be saved.
 
-    `template_name` is the question that a new campaign began with.
+    Args:
+        request: The request.
+        campaign: The campaign, None for one that does not exist yet.
+        step: The step.
+        entered: What was entered and could not be saved.
+        template_name: The question that a new campaign began with.
+        launched_context: Further values for the template after the launch.
+
     """
     settings = lifecycle.settings_of_campaign(campaign) if campaign else settings_of_new_campaign(template_name)
     page = StepPage(campaign, step, settings, entered, template_name)
-    context = page.context() | {"has_no_answers": has_no_answers}
+    context = page.context() | dict(launched_context or {})
     return render_page(
         request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
     )

@@ -58,6 +58,10 @@ class AnnotatorAwareLaw(Law):
             self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
         )
 
+    def edition_of(self, campaign_state: StateFloats | None) -> int:
+        """Return the edition of a campaign that has this state."""
+        return self.newest_edition if campaign_state is None else aware.edition_of(campaign_state)
+
     def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
         """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
         raises.
@@ -246,6 +250,7 @@ LAW = AnnotatorAwareLaw(
     "as this clearly helps.",
     family=BETA,
     layout=1,
+    newest_edition=aware.NEWEST_EDITION,
     quick=False,
     fit=moderate_aware_means,
 )

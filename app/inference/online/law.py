@@ -193,6 +193,8 @@ class Law(ABC):
         family: The family of its posteriors.
         reads: The kind of values that it reads.
         layout: The version of the meaning of its `LawState`, 0 for a law that keeps nothing besides posteriors.
+        newest_edition: The number of the edition that new campaigns get. A campaign keeps the edition with which it
+            began, so that its posteriors stay those of its replay.
         quick: Whether a HIT takes microseconds, so that a long campaign can be replayed while a user waits.
         fit: Scores with errors under its assumptions, from all judgments at once and their tally, or None where these
             do
@@ -206,6 +208,7 @@ class Law(ABC):
     family: PosteriorFamily
     reads: JudgmentKind = "points"
     layout: int = 0
+    newest_edition: int = 1
     quick: bool = True
     fit: Callable[[LongJudgments, Tally], ModeratedMeans | None] | None = None
 
@@ -223,8 +226,8 @@ class Law(ABC):
         Args:
             priors: The columns of the items' priors, (N,) each.
             parameters: The law's parameters.
-            law_state: The stored state of the campaign now, if any: some laws need it to know under which rule they
-                began.
+            law_state: The stored state of the campaign now, if it keeps its edition of the law; None for the newest
+                edition.
 
         Raises:
             ValueError: A prior is invalid.
@@ -234,6 +237,10 @@ class Law(ABC):
     @abstractmethod
     def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
+
+    def edition_of(self, campaign_state: StateFloats | None) -> int:  # noqa: ARG002  (most laws have one edition)
+        """Return the edition of a campaign that has this state."""
+        return self.newest_edition
 
     def with_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
         """Return the law for this number of classes."""

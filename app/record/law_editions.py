@@ -1,0 +1,73 @@
+"""Editions of a campaign's update law: which one the campaign has, and the change to the newest one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.database.audit_log import log_change
+from app.database.session import driver_of
+from app.designs.campaign import Campaign
+from app.errors import Conflict
+from app.record import law_storage
+from app.record.campaign import load_campaign_by_slug
+from app.record.revisions import recompute_under_newest_edition
+
+
+@dataclass(frozen=True, slots=True)
+class LawEdition:
+    """The edition of the law by which a campaign's posteriors are computed.
+
+    Attributes:
+        law: The law's title for people.
+        edition: The campaign's edition. Campaigns keep the one with which they began.
+        newest: The newest edition, which new campaigns get.
+
+    """
+
+    law: str
+    edition: int
+    newest: int
+
+    @property
+    def is_newest(self) -> bool:
+        return self.edition == self.newest
+
+
+async def load_law_edition(connection: AsyncConnection, campaign: Campaign) -> LawEdition:
+    """Return the edition of the campaign's law; the oldest one, should its criteria have several."""
+    law, editions = campaign.law, []
+    for criterion in campaign.criteria:
+        state = await law_storage.load_present_campaign_law_state(
+            await driver_of(connection), criterion, layout=criterion.law.layout
+        )
+        editions.append(criterion.law.edition_of(state.campaign))
+    return LawEdition(law.short_title, min(editions), law.newest_edition)
+
+
+async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetime) -> LawEdition:
+    """Recompute a campaign's posteriors under the newest edition of its law, and return the edition before.
+
+    Annotation continues meanwhile. If interrupted, the campaign keeps its edition, and the call can be repeated.
+
+    Raises:
+        Conflict: `not_launched` or `newest_edition`.
+
+    """
+    async with engine.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        if campaign.status == "draft":
+            raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
+        before = await load_law_edition(connection, campaign)
+    if before.is_newest:
+        raise Conflict(f"“{campaign.name}” already uses the newest edition of {before.law}.", code="newest_edition")
+    await recompute_under_newest_edition(engine, campaign.id, now=now)
+    async with engine.begin() as connection:
+        await log_change(
+            connection,
+            "answers.recomputed",
+            campaign,
+            before={"edition": before.edition},
+            after={"edition": before.newest},
+        )
+    return before
