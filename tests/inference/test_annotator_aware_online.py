@@ -314,3 +314,70 @@ def test_every_item_needs_its_prior():
         aware.apply_aware_hit(
             0, [0.5], priors=[], items=[ItemState()], annotator_states={}, campaign_state=aware.INITIAL_CAMPAIGN_STATE
         )
+
+
+FLAT_CROWDS = {
+    "only zeros": lambda rng: np.zeros(90),
+    "few positives": lambda rng: (rng.random(90) < 0.02) * 1.0,
+    "nearly all at the top": lambda rng: (rng.random(90) < 0.95) * 1.0,
+    "all near the middle": lambda rng: np.full(90, 0.5),
+}
+
+
+@pytest.mark.parametrize("kind", FLAT_CROWDS)
+def test_annotators_who_agree_are_not_said_to_answer_at_random_where_answers_hardly_differ(kind):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = FLAT_CROWDS[kind](rng)
+        hits = [
+            AnsweredHit(int(rng.integers(8)), items.tolist(), truth[items].tolist())
+            for _ in range(3)
+            for items in rng.permutation(90).reshape(-1, 5)
+        ]
+        learned = learned_from(hits, [(1.0, 1.0)] * 90)
+        described = LAW.describe_annotators(learned.annotators, learned.campaign_state).values()
+        assert max(annotator.at_random for annotator in described) < 0.5
+        fitted = annotator_aware.fit(*flat(hits))
+        assert np.nanmax(fitted.random) < 0.5
+
+
+def campaign_about_the_best(seed: int) -> tuple[list[AnsweredHit], Array]:
+    """HITs that ask about the better half four times as often, by 12 annotators, and the annotators' biases."""
+    rng = np.random.default_rng(seed)
+    truth, bias = rng.beta(2, 2, ITEMS), rng.normal(0, 0.1, 12)
+    better = np.flatnonzero(truth >= np.median(truth))
+    rounds = [rng.permutation(ITEMS), *(rng.permutation(better) for _ in range(8))]
+    hits = []
+    for shown in (items for each in rounds for items in each.reshape(-1, 5)):
+        who = int(rng.integers(12))
+        y = truth[shown] + bias[who] + 0.1 * rng.normal(size=5)
+        hits.append(AnsweredHit(who, shown.tolist(), np.round(y.clip(0, 1), 2).tolist()))
+    return hits, bias
+
+
+def test_biases_are_relative_to_the_crowd_whatever_is_asked():
+    """Before the third edition every annotator seemed too strict, for the centre was that of the better items."""
+    for edition, limit in ((aware.INITIAL_CAMPAIGN_STATE, 0.03), (aware.SECOND_EDITION_INITIAL_STATE, np.inf)):
+        errors = []
+        for seed in range(4):
+            hits, bias = campaign_about_the_best(seed)
+            learned = learned_from(hits, like=edition)
+            described = LAW.describe_annotators(learned.annotators, learned.campaign_state)
+            errors.append(np.mean([described[k].bias - (bias[k] - bias.mean()) for k in described]))
+        assert abs(np.mean(errors)) < limit
+        assert limit < np.inf or np.mean(errors) < -0.05
+
+
+def test_the_level_kept_from_hit_to_hit_is_that_of_all_judgments():
+    hits, _ = campaign_about_the_best(1)
+    learned = learned_from(hits)
+    scores = [item.judgment_rows()[:, 1] for item in learned.items if item.judgment_count]
+    item_means, items, biases = learned.campaign_state[3:6]
+    scanned = [score[: item.floats // aware.JUDGMENT_SIZE] for score, item in zip(scores, learned.items, strict=False)]
+    assert items == len(scanned)
+    assert item_means == pytest.approx(sum(score.mean() for score in scanned))
+    states = np.array([*learned.annotators.values()])
+    beliefs = learning.AnnotatorBeliefs.from_rows(
+        states[:, EVIDENCE_SIZE : EVIDENCE_SIZE + learning.RELIABILITY_COUNT + 7]
+    )
+    assert biases == pytest.approx(states[:, 0] @ beliefs.bias)

@@ -317,17 +317,20 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
         )
         log_weight = np.concatenate([alike + math.log(1.0 - _ODD_SHARE), odd + math.log(_ODD_SHARE)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
-        log_weight[_is_near_others(block, crowd), 0] = -np.inf
+        log_weight[_is_near_others(block), 0] = -np.inf
         return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(crowd.model.log_scale_grid, 2))
 
     return _estimate_in_blocks(evidence, describe_block)
 
 
-def _is_near_others(evidence: Array, crowd: Crowd) -> Mask:
-    """Return whether each annotator's answers differ from the mean of the others by less than half a spread, (A,)."""
-    w, _, yy, _, cc, yc = evidence[:, COMPARED + 1 : COMPARED + 1 + MOMENT_COUNT].T
-    squared_distance = (yy - 2.0 * yc + cc) / np.maximum(w, 1.0)
-    return (w >= MIN_EVIDENCE_JUDGMENTS) & (squared_distance < (crowd.spread / 2.0) ** 2)
+def _is_near_others(evidence: Array) -> Mask:
+    """Return whether each annotator is less than half as far from the others' mean as even answers would be, (A,).
+
+    Distances are root mean squares. An even answer u has the expected square E(u - c)^2 = 1/3 - c + c^2.
+    """
+    w, _, yy, c, cc, yc = evidence[:, COMPARED + 1 : COMPARED + 1 + MOMENT_COUNT].T
+    squared_distance, squared_distance_if_even = yy - 2.0 * yc + cc, w / 3.0 - c + cc
+    return (w >= MIN_EVIDENCE_JUDGMENTS) & (squared_distance < squared_distance_if_even / 4.0)
 
 
 def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
