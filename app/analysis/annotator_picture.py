@@ -34,7 +34,7 @@ def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
     if not len(drawn_rows):
         return None
     bias_range = max(MIN_BIAS_RANGE_POINTS, 1.08 * float(np.abs(bias[drawn_rows]).max()))
-    x = axis_with_round_ticks("bias (points above the others)", -bias_range, bias_range)
+    x = axis_with_round_ticks("bias (points above the crowd)", -bias_range, bias_range)
     y = axis_with_round_ticks("reliability", 0.0, 1.0).with_padding(RELIABILITY_AXIS_MARGIN)
     title = "Reliability and bias"
     if len(drawn_rows) > MAX_SCATTER_DOTS:

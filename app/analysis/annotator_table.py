@@ -33,7 +33,7 @@ SCALE_USE_COLUMNS = (
     Column("reliability", "Reliability, 0 to 1"),
     Column("random", "Probability of answering at random"),
     Column("weight", "Weight of a judgment"),
-    Column("bias", "Bias (points above the others)"),
+    Column("bias", "Bias (points above the crowd)"),
     Column("scale", "Width of scale (1: same as others)"),
 )
 TRANSITIVITY_COLUMNS = (

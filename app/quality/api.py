@@ -77,7 +77,7 @@ class Annotator(BaseModel):
         description="Null if there are too few answers. Agreeing with others does not mean being right."
     )
     reliability: float | None = Field(description="0 to 1: the expected correlation with the true values of items.")
-    bias: float | None = Field(description="How much higher than others they score the same items, in points.")
+    bias: float | None = Field(description="How much higher than the crowd they score the same items, in points. The mean over all answers is 0.")
     changes: float | None = Field(description="Mean number of changes of a value after it was first given.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
     checks: int = Field(description="Gold and attention items answered.")

@@ -64,7 +64,7 @@ class AnnotatorComparison(NamedTuple):
     Attributes:
         peer_correlation: Agreement with the others.
         reliability: Expected correlation of their answers with the true values of items, 0 to 1.
-        bias: How much higher they score the same items, in points.
+        bias: How much higher than the crowd they score the same items, in points.
 
     """
 

@@ -173,7 +173,7 @@ class AnnotatorDescription(NamedTuple):
     Attributes:
         at_random: The probability that they answer at random.
         reliability: 0 to 1, the expected correlation of their answers with the true values of items.
-        bias: How much higher they score the same items, in scores.
+        bias: How much higher than the crowd, the mean over all judgments, they score the same items, in scores.
 
     """
 
