@@ -33,6 +33,8 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.pages import annotator as serving
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
+from app.annotation.platforms import pages as platforms
+from app.annotation.platforms.approvals import list_platforms_to_approve
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
@@ -126,6 +128,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
+    state.list_platforms_to_approve = list_platforms_to_approve
     state.campaign_monitor = CampaignMonitor(state.database, dependencies.get_now, monitor.CAMPAIGN_SCANS)
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()
@@ -207,7 +210,7 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
-    *(help_pages.router, audit_log.router, alerts.router, quality.router, visit.router),
+    *(help_pages.router, audit_log.router, alerts.router, quality.router, platforms.router, visit.router),
     *(
         auth_api.router,
         campaigns_api.router,

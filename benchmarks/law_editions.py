@@ -18,8 +18,8 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
+from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE, SECOND_EDITION_INITIAL_STATE
 from app.inference.online.annotator_aware_law import LAW
-from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, SECOND_EDITION_INITIAL_STATE
 from app.inference.online.law import AnsweredHit, LawParameters, LawState, StateFloats
 from app.inference.ratings import annotator_aware
 from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core

@@ -77,7 +77,9 @@ class Annotator(BaseModel):
         description="Null if there are too few answers. Agreeing with others does not mean being right."
     )
     reliability: float | None = Field(description="0 to 1: the expected correlation with the true values of items.")
-    bias: float | None = Field(description="How much higher than the crowd they score the same items, in points. The mean over all answers is 0.")
+    bias: float | None = Field(
+        description="How much higher than the crowd they score the same items, in points. Their mean is 0."
+    )
     changes: float | None = Field(description="Mean number of changes of a value after it was first given.")
     histogram: list[int] = Field(description="Values in each tenth of the scale, or of each class.")
     checks: int = Field(description="Gold and attention items answered.")
@@ -261,7 +263,7 @@ async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdit
         {404: "`campaign_not_found`", 409: "`not_launched`, `newest_edition`, `not_replayable`"}
     ),
 )
-async def recompute_under_newest_edition(database: Database, slug: str, now: Now) -> CampaignLawEdition:
+async def move_campaign_to_newest_edition(database: Database, slug: str, now: Now) -> CampaignLawEdition:
     """Recompute all posteriors from the same answers, under the newest edition of the campaign's update law.
 
     Annotation continues meanwhile. The reply comes when the new posteriors are the present ones.

@@ -1,27 +1,27 @@
 """Researchers' pages about annotators: all of them, one with all their answers, and findings, rules and checks."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
 from fastapi import Path as PathParameter
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
-from app.annotation.platforms.registry import PLATFORMS
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
-from app.errors import NotFound, shorten_echo
 from app.http.dependencies import (
     Database,
     FormFields,
     Now,
     RowId,
     Transaction,
-    download_headers,
+    depends_on_app_state,
     render_page,
 )
 from app.http.paging import Page
-from app.quality import actions, annotator_answers, annotators, approvals, inbox, judged_items, listings
+from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings
 from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
@@ -34,10 +34,14 @@ from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
 from app.quality.rule_sentences import rule_sentence_parts
 from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules
 from app.record.campaign import load_campaign_for_page
-from app.text.spreadsheets import guard_against_formula
 
 router = researcher_router("/admin/campaigns/{slug}")
 
+
+# Platforms stand above this room, so the application hands the function in.
+ListPlatformsToApprove = Annotated[
+    Callable[[AsyncConnection, int], Awaitable[Sequence[Any]]], depends_on_app_state("list_platforms_to_approve")
+]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
 REVISION_WAIT_SECONDS = 3.0  # then the page shows scores without the decision
@@ -57,6 +61,7 @@ async def annotators_page(
     *,
     comparisons: Comparisons,
     medians: Medians,
+    list_platforms_to_approve: ListPlatformsToApprove,
     sort: annotators.AnnotatorSort = "name",
     rising: bool = False,
     number: AnnotatorPageNumber = 1,
@@ -84,25 +89,13 @@ async def annotators_page(
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "left_early": left_early,
-        "platforms_to_approve": await approvals.list_platforms_to_approve(connection, campaign.id),
+        "platforms_to_approve": await list_platforms_to_approve(connection, campaign.id),
         "shows_all": shows_all,
         "query": urlencode(
             {"sort": sort} | ({"rising": "true"} if rising else {}) | ({"all": "true"} if shows_all else {})
         ),
     }
     return render_page(request, "admin/annotators.html", context)
-
-
-@router.get("/approvals/{platform}.csv")
-async def download_approvals(connection: Transaction, slug: str, platform: str, now: Now) -> Response:
-    """Download the ids of submissions to approve, one per line, as the platform's bulk approval takes them."""
-    campaign = await load_campaign_for_page(connection, slug)
-    if platform not in PLATFORMS or not PLATFORMS[platform].approves_by_list:
-        raise NotFound(f"“{shorten_echo(platform)}” takes no list of submissions.", code="no_approval_list")
-    submissions = await approvals.list_approvable_submissions(connection, campaign.id, PLATFORMS[platform])
-    lines = "".join(f"{guard_against_formula(submission)}\n" for submission in submissions)
-    headers = download_headers(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
-    return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/annotators/{annotator}")

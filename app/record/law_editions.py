@@ -5,13 +5,20 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.background.process import run_in_process
 from app.database.audit_log import log_change
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record import law_storage
 from app.record.campaign import load_campaign_by_slug
-from app.record.revisions import recompute_under_newest_edition
+from app.record.revisions import (
+    LOCAL_REVISION_LOCK,
+    PROCESS_REVISION_LOCK,
+    load_revision_need,
+    make_and_switch_to_revision,
+    open_engine,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +78,28 @@ async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetim
             after={"edition": before.newest},
         )
     return before
+
+
+async def recompute_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Make a revision from the same answers and decisions, under the newest edition of the campaign's law.
+
+    Takes one connection, and another process if a replay takes long; see `revisions`.
+    """
+    _, needs_process = await load_revision_need(engine, campaign_id)
+    async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
+        if needs_process:
+            url = engine.url.render_as_string(hide_password=False)
+            await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
+        else:
+            await make_newest_edition(engine, campaign_id, now=now)
+
+
+async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Make a revision from the same answers under the newest edition of the law, in this process."""
+    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
+
+
+async def make_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
+    """Run `make_newest_edition` in a process that has no engine."""
+    async with open_engine(url) as engine:
+        await make_newest_edition(engine, campaign_id, now=now)

@@ -226,12 +226,6 @@ async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> Non
         await make_and_switch_to_revision(engine, campaign_id, now=now)
 
 
-async def make_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """Run `make_newest_edition` in a process that has no engine."""
-    async with open_engine(url) as engine:
-        await make_newest_edition(engine, campaign_id, now=now)
-
-
 @asynccontextmanager
 async def open_engine(url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_engine(url, pool_size=1)
@@ -247,25 +241,6 @@ async def make_revision_from_same_answers(engine: AsyncEngine, campaign_id: int,
     Annotation continues meanwhile, however long it takes.
     """
     await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True)
-
-
-async def recompute_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Make a revision from the same answers and decisions, under the newest edition of the campaign's law.
-
-    Takes one connection, and another process if a replay takes long; see `revise_posteriors`.
-    """
-    _, needs_process = await load_revision_need(engine, campaign_id)
-    async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        if needs_process:
-            url = engine.url.render_as_string(hide_password=False)
-            await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
-        else:
-            await make_newest_edition(engine, campaign_id, now=now)
-
-
-async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Make a revision from the same answers under the newest edition of the law, in this process."""
-    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
 
 
 async def make_and_switch_to_revision(

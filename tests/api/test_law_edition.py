@@ -1,6 +1,6 @@
 """The edition of a campaign's update law in the API."""
 
-from app.inference.online.annotator_aware_state import SECOND_EDITION_INITIAL_STATE
+from app.inference.online.annotator_aware_editions import SECOND_EDITION_INITIAL_STATE
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.record.test_law_editions import create_older_campaign
 

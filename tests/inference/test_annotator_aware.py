@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.inference.ratings import annotator_aware
+from app.inference.ratings import annotator_aware, belief_models
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_aware import fit
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd
@@ -23,7 +23,15 @@ from app.inference.ratings.annotator_fixed_point import iterate_to_fixed_point
 
 RANKME = Path(__file__).parents[2] / "examples" / "data" / "rankme" / "judgments.csv.gz"
 COMMON = Crowd(
-    0.5, 0.25, np.full(learning.RELIABILITY_COUNT, 1 / learning.RELIABILITY_COUNT), 0.2, 0.3, 1.0, 0.2, 1.0, 1.0
+    0.5,
+    0.25,
+    np.full(belief_models.RELIABILITY_COUNT, 1 / belief_models.RELIABILITY_COUNT),
+    0.2,
+    0.3,
+    1.0,
+    0.2,
+    1.0,
+    1.0,
 )
 
 
@@ -59,7 +67,7 @@ def mean(items, scores, n_items: int = 150):
 
 
 def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float = 0.0) -> AnnotatorBeliefs:
-    one, classes = np.ones(1), np.eye(learning.RELIABILITY_COUNT)[1:2]
+    one, classes = np.ones(1), np.eye(belief_models.RELIABILITY_COUNT)[1:2]
     return AnnotatorBeliefs(classes, one * information, one, one * 0, one * bias, one * log_scale, one * 0, one * 0)
 
 
@@ -146,7 +154,7 @@ def test_the_likelihood_is_that_of_the_normal_distribution_with_the_bias_integra
     evidence[0, :7] = n, y.sum(), (y * y).sum(), m.sum(), (m * m).sum(), (m * y).sum(), n * v
     found, bias, _ = learning.log_likelihood_and_bias_moments(evidence, COMMON)
     for k, s in ((0, 4), (2, 7), (5, 5), (8, 0)):
-        r, scale = learning.RELIABILITIES[k], np.exp(COMMON.model.log_scale_grid[k, s])
+        r, scale = belief_models.RELIABILITIES[k], np.exp(COMMON.model.log_scale_grid[k, s])
         bias_sd = 0.3 / 0.25 if k == 0 else 0.2
         noise = scale**2 * (1 - r * r * (1 - v)) * np.eye(n)
         centred = (y - 0.5) / 0.25 - scale * r * m

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
+from app.inference.online import annotator_aware_editions as editions
 from app.inference.online import annotator_aware_state as aware
 from app.inference.online import beta, easl
 from app.inference.online.annotator_aware_law import LAW, AwareLawBeliefs
@@ -20,7 +21,7 @@ from app.inference.online.state_queries import (
     ReadItemTails,
     run_law_steps,
 )
-from app.inference.ratings import annotator_aware
+from app.inference.ratings import annotator_aware, belief_models
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_evidence import EVIDENCE_SIZE, evidence_by_annotator
 from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_after
@@ -28,9 +29,9 @@ from tests.inference.beliefs import StoredCampaign, law_state_json, posteriors_a
 ITEMS = 60
 FLAT = [(1.0, 1.0)] * ITEMS
 BEFORE_THE_FIRST_HIT = [
-    aware.INITIAL_CAMPAIGN_STATE,
-    aware.SECOND_EDITION_INITIAL_STATE,
-    aware.FIRST_EDITION_INITIAL_STATE,
+    editions.INITIAL_CAMPAIGN_STATE,
+    editions.SECOND_EDITION_INITIAL_STATE,
+    editions.FIRST_EDITION_INITIAL_STATE,
 ]
 
 
@@ -53,13 +54,13 @@ def of_few_items(count: int) -> list[AnsweredHit]:
     return [AnsweredHit(k % 12, rng.permutation(3)[:2].tolist(), rng.random(2).round(2).tolist()) for k in range(count)]
 
 
-def beliefs_before_first_hit(priors, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
+def beliefs_before_first_hit(priors, like=editions.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
     """Before the first HIT, under the edition of a campaign that has this state."""
     a, b = np.reshape(np.array(priors, float), (-1, 2)).T
     return LAW.initial_beliefs([a, b], LawParameters(), LawState(like))
 
 
-def learned_from(hits, priors=FLAT, like=aware.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
+def learned_from(hits, priors=FLAT, like=editions.INITIAL_CAMPAIGN_STATE) -> AwareLawBeliefs:
     learned = beliefs_before_first_hit(priors, like)
     learned.apply_hits(hits)
     return learned
@@ -83,14 +84,14 @@ def test_the_first_hit_is_that_of_easl():
         priors=[(1.0, 1.0), (2.0, 1.5), (1.0, 1.0)],
         items=[ItemState()] * 3,
         annotator_states={},
-        campaign_state=aware.INITIAL_CAMPAIGN_STATE,
+        campaign_state=editions.INITIAL_CAMPAIGN_STATE,
     )
     assert (change.a, change.b) == easl.update([1, 2, 1], [1, 1.5, 1], scores, LawParameters())
     assert list(change.annotators) == [7]
     assert [state.judgment_count for state in change.items] == [1] * 3
     assert [tuple(state.since) for state in change.items] == list(zip(change.a, change.b, strict=True))
     assert len(change.annotators[7]) == aware.ANNOTATOR_SIZE
-    assert len(change.campaign_state) == len(aware.INITIAL_CAMPAIGN_STATE) + aware.TOTALS_SIZE
+    assert len(change.campaign_state) == len(editions.INITIAL_CAMPAIGN_STATE) + editions.TOTALS_SIZE
 
 
 def test_one_annotator_alone_is_scored_as_by_easl():
@@ -138,7 +139,7 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     kept = np.array([learned.annotators[number] for number in range(12)])
     assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
     assert kept[:, -learning.TOTALS_SIZE :].sum(axis=0) == pytest.approx(
-        np.array(learned.campaign_state[len(aware.INITIAL_CAMPAIGN_STATE) :]), abs=1e-9
+        np.array(learned.campaign_state[len(editions.INITIAL_CAMPAIGN_STATE) :]), abs=1e-9
     )
 
 
@@ -191,7 +192,7 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 
 
 def test_an_item_that_nobody_judged_has_no_weights():
-    assert aware.current_weights_and_corrected_scores(ItemState(), {}, aware.INITIAL_CAMPAIGN_STATE) == ([], [])
+    assert aware.current_weights_and_corrected_scores(ItemState(), {}, editions.INITIAL_CAMPAIGN_STATE) == ([], [])
     assert run_law_steps(
         LAW.read_judgment_weights(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query
     ) == (
@@ -226,7 +227,7 @@ def test_every_judged_item_has_its_turn():
     at_end = changed[-6:]  # 36 HITs of 5: 180 judgments, of which 100 are looked at again with each HIT
     assert {item for again in at_end for item in again} == set(range(ITEMS))
     assert all(
-        sum(learned.items[k].judgment_count for k in again) <= 2 * aware.MAX_RESCANNED_JUDGMENTS for again in at_end
+        sum(learned.items[k].judgment_count for k in again) <= 2 * editions.MAX_RESCANNED_JUDGMENTS for again in at_end
     )
 
 
@@ -312,7 +313,12 @@ def test_what_cannot_be_a_hit_is_refused(subtests):
 def test_every_item_needs_its_prior():
     with pytest.raises(ValueError, match="each item has a prior"):
         aware.apply_aware_hit(
-            0, [0.5], priors=[], items=[ItemState()], annotator_states={}, campaign_state=aware.INITIAL_CAMPAIGN_STATE
+            0,
+            [0.5],
+            priors=[],
+            items=[ItemState()],
+            annotator_states={},
+            campaign_state=editions.INITIAL_CAMPAIGN_STATE,
         )
 
 
@@ -357,7 +363,7 @@ def campaign_about_the_best(seed: int) -> tuple[list[AnsweredHit], Array]:
 
 def test_biases_are_relative_to_the_crowd_whatever_is_asked():
     """Before the third edition every annotator seemed too strict, for the centre was that of the better items."""
-    for edition, limit in ((aware.INITIAL_CAMPAIGN_STATE, 0.03), (aware.SECOND_EDITION_INITIAL_STATE, np.inf)):
+    for edition, limit in ((editions.INITIAL_CAMPAIGN_STATE, 0.03), (editions.SECOND_EDITION_INITIAL_STATE, np.inf)):
         errors = []
         for seed in range(4):
             hits, bias = campaign_about_the_best(seed)
@@ -378,6 +384,6 @@ def test_the_level_kept_from_hit_to_hit_is_that_of_all_judgments():
     assert item_means == pytest.approx(sum(score.mean() for score in scanned))
     states = np.array([*learned.annotators.values()])
     beliefs = learning.AnnotatorBeliefs.from_rows(
-        states[:, EVIDENCE_SIZE : EVIDENCE_SIZE + learning.RELIABILITY_COUNT + 7]
+        states[:, EVIDENCE_SIZE : EVIDENCE_SIZE + belief_models.RELIABILITY_COUNT + 7]
     )
     assert biases == pytest.approx(states[:, 0] @ beliefs.bias)

@@ -5,8 +5,8 @@ import pytest
 
 from app.database.session import driver_of
 from app.errors import Conflict
+from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE
 from app.inference.online.annotator_aware_law import LAW as EASL_AWARE
-from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE
 from app.inference.online.law import (
     LawState,
 )

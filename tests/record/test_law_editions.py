@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.inference.online.annotator_aware_state import (
+from app.inference.online.annotator_aware_editions import (
     FIRST_EDITION_INITIAL_STATE,
     NEWEST_EDITION,
     SECOND_EDITION_INITIAL_STATE,

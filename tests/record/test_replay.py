@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
-from app.inference.online.annotator_aware_state import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
+from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import Verification

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.online import annotator_aware_editions as editions
 from app.inference.online import annotator_aware_state as aware
 from app.inference.online.annotator_aware_state import ItemState
 from app.inference.online.beta import BETA
@@ -49,9 +50,9 @@ class AnnotatorAwareLaw(Law):
         """Return the beliefs before the first HIT, under the edition of the campaign whose state this is."""
         state = to_prior_array(self, priors)
         campaign_state = (
-            aware.INITIAL_CAMPAIGN_STATE
+            editions.INITIAL_CAMPAIGN_STATE
             if law_state is None or law_state.campaign is None
-            else aware.initial_state_of_same_edition(law_state.campaign)
+            else editions.initial_state_of_same_edition(law_state.campaign)
         )
         items = [ItemState()] * state.shape[1]
         return AwareLawBeliefs(
@@ -60,7 +61,7 @@ class AnnotatorAwareLaw(Law):
 
     def edition_of(self, campaign_state: StateFloats | None) -> int:
         """Return the edition of a campaign that has this state."""
-        return self.newest_edition if campaign_state is None else aware.edition_of(campaign_state)
+        return self.newest_edition if campaign_state is None else editions.edition_of(campaign_state)
 
     def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
         """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
@@ -111,18 +112,18 @@ def _choose_rescans_and_move_position(
     hit_items: Sequence[int], campaign_state: StateFloats
 ) -> Querying[tuple[list[int], StateFloats]]:
     """Return the items to rescan with a HIT of these items, and the campaign's state with its position moved on."""
-    last, judgment_budget = aware.rescan_position_and_budget(campaign_state)
+    last, judgment_budget = editions.rescan_position_and_budget(campaign_state)
     if not judgment_budget:
         return [], campaign_state
     # One more than can be taken tells that there are more.
-    following = yield ReadNextItems(last, aware.MAX_RESCANNED_JUDGMENTS + len(hit_items) + 1)
+    following = yield ReadNextItems(last, editions.MAX_RESCANNED_JUDGMENTS + len(hit_items) + 1)
     candidates = [
         (number, ItemState(since, floats).judgment_count)
         for number, since, floats in following
         if number not in hit_items
     ]
     rescanned_items, next_position = aware.choose_rescanned_items_and_position(candidates, last, judgment_budget)
-    return rescanned_items, aware.with_rescan_position(campaign_state, *next_position)
+    return rescanned_items, editions.with_rescan_position(campaign_state, *next_position)
 
 
 def _read_item_states(
@@ -250,7 +251,7 @@ LAW = AnnotatorAwareLaw(
     "as this clearly helps.",
     family=BETA,
     layout=1,
-    newest_edition=aware.NEWEST_EDITION,
+    newest_edition=editions.NEWEST_EDITION,
     quick=False,
     fit=moderate_aware_means,
 )

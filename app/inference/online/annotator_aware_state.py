@@ -28,7 +28,6 @@ state has nothing before the totals. Under the second, the campaign's state has 
 `JUDGMENT_CENTRED_MODEL`.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,38 +37,29 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.inference.online import annotator_aware_editions as editions
+from app.inference.online.annotator_aware_editions import MAX_RESCANNED_JUDGMENTS, StateFloats
 from app.inference.online.law import AnnotatorDescription, to_hit_score_floats
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd, CrowdLevel
+from app.inference.ratings import belief_models
+from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
 from app.inference.ratings.annotator_evidence import (
     COMPARED,
     EVIDENCE_SIZE,
     MIN_EVIDENCE_JUDGMENTS,
     OTHERS_SIZE,
-    N,
     ScoredJudgments,
     evidence_by_annotator,
 )
 
-StateFloats = list[float]
-
 JUDGMENT_SIZE = 2 + OTHERS_SIZE
-_BELIEFS_SIZE = learning.RELIABILITY_COUNT + 7
+_BELIEFS_SIZE = belief_models.RELIABILITY_COUNT + 7
 ANNOTATOR_SIZE = EVIDENCE_SIZE + _BELIEFS_SIZE + learning.TOTALS_SIZE
-TOTALS_SIZE = learning.TOTALS_SIZE
 
-MAX_RESCANNED_JUDGMENTS = 100
-"""Judgments of other items that are rescanned with each HIT, and the largest number of such items."""
 # All judgments of a HIT's item are scanned when the unscanned ones are at least this part of the others: so
 # what an answer costs hardly grows with the judgments that its items have.
 _MIN_NEW_SHARE = 1 / 20
 
-INITIAL_CAMPAIGN_STATE: StateFloats = [3.0, -1.0, 0.0, 0.0, 0.0, 0.0]
-"""The campaign's state before the first HIT: the number of the edition, the rescan position, and the `CrowdLevel`."""
-SECOND_EDITION_INITIAL_STATE: StateFloats = [2.0, -1.0, 0.0]
-FIRST_EDITION_INITIAL_STATE: StateFloats = []
-NEWEST_EDITION = int(INITIAL_CAMPAIGN_STATE[0])
-_LEVEL_START = len(SECOND_EDITION_INITIAL_STATE)  # of the `CrowdLevel`
 _POSTERIOR_SIZE, _NEW_JUDGMENT_SIZE = 2, 2  # floats before the judgments since the last look, and of each of these
 _BELIEF_STEP = 0.5  # of a change of beliefs is made, as in `annotator_fixed_point`
 
@@ -137,51 +127,6 @@ class AwareChange:
     campaign_state: StateFloats
 
 
-def edition_of(campaign_state: Sequence[float]) -> int:
-    """Return the number of the law's edition that a campaign with this state has."""
-    return 1 if len(campaign_state) in {0, TOTALS_SIZE} else int(campaign_state[0])
-
-
-def initial_state_of_same_edition(campaign_state: Sequence[float]) -> StateFloats:
-    """Return the state before the first HIT of a campaign that has this state at any time."""
-    return {1: FIRST_EDITION_INITIAL_STATE, 2: SECOND_EDITION_INITIAL_STATE}.get(
-        edition_of(campaign_state), INITIAL_CAMPAIGN_STATE
-    )
-
-
-def _has_rescans(campaign_state: Sequence[float]) -> bool:
-    """Return whether other items are rescanned: not under the first edition."""
-    return edition_of(campaign_state) > 1
-
-
-def _sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
-    """Return the sum of all annotators' contributions, (TOTALS,)."""
-    head_size = len(initial_state_of_same_edition(campaign_state))
-    return np.array([*campaign_state[head_size:]] or [0.0] * TOTALS_SIZE)
-
-
-def _level(campaign_state: Sequence[float]) -> CrowdLevel | None:
-    """Return the level of scores and biases; None under the first two editions, which have none."""
-    end = len(INITIAL_CAMPAIGN_STATE)
-    return CrowdLevel(*campaign_state[_LEVEL_START:end]) if edition_of(campaign_state) > 2 else None
-
-
-def crowd_of_campaign(campaign_state: Sequence[float]) -> Crowd:
-    """Return the parameters that all annotators of the campaign share."""
-    return learning.crowd_from_totals(_sum_of_annotator_contributions(campaign_state), _level(campaign_state))
-
-
-def rescan_position_and_budget(campaign_state: Sequence[float]) -> tuple[int, int]:
-    """Return the item rescanned last, and how many judgments may be rescanned now; (-1, 0) if the rule has no
-    rescans.
-    """
-    return (
-        (int(campaign_state[1]), int(campaign_state[2]) + MAX_RESCANNED_JUDGMENTS)
-        if _has_rescans(campaign_state)
-        else (-1, 0)
-    )
-
-
 def choose_rescanned_items_and_position(
     candidates: Iterable[tuple[int, int]], last_item: int, judgment_budget: int
 ) -> tuple[list[int], tuple[int, int]]:
@@ -205,21 +150,12 @@ def choose_rescanned_items_and_position(
     return numbers, (numbers[-1] if numbers else last_item, judgment_budget)
 
 
-def with_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
-    """Return the campaign's state with its rescan position moved on."""
-    return (
-        [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[_LEVEL_START:]]
-        if _has_rescans(campaign_state)
-        else list(campaign_state)
-    )
-
-
 def scanned_places(items: Sequence[ItemState], rescan_count: int, campaign_state: Sequence[float]) -> list[int]:
     """Return the positions of the items whose judgments are scanned; the last `rescan_count` items are not in the
     HIT.
     """
     hit_size = len(items) - rescan_count
-    scans_all = not _has_rescans(campaign_state)
+    scans_all = not editions.has_rescans(campaign_state)
     return [place for place, item in enumerate(items) if scans_all or place >= hit_size or _should_scan(item)]
 
 
@@ -277,7 +213,7 @@ def apply_aware_hit(
     beliefs, others_now, new_annotator_states, new_campaign_state = _update_annotator_beliefs(
         scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
     )
-    crowd = crowd_of_campaign(new_campaign_state)
+    crowd = editions.crowd_of_campaign(new_campaign_state)
     correct = partial(
         learning.judgment_weights_and_corrected_scores,
         beliefs=beliefs,
@@ -292,7 +228,7 @@ def apply_aware_hit(
         [np.array(annotator_numbers)[scanned_judgments.annotators], scanned_judgments.scores, others_now.T]
     )
     states = {
-        place: _make_scanned_item_state(posteriors[place] if _has_rescans(campaign_state) else (), of_item)
+        place: _make_scanned_item_state(posteriors[place] if editions.has_rescans(campaign_state) else (), of_item)
         for place, of_item in zip(scanned, _split_rows_by_item(rows, scanned_judgments), strict=True)
     }
     unscanned = sorted(set(range(len(items))) - set(scanned))
@@ -360,8 +296,8 @@ def _update_annotator_beliefs(
     """
     rows = np.array([annotator_states.get(number) or [0.0] * ANNOTATOR_SIZE for number in annotator_numbers])
     evidence, old_beliefs, old_contributions = np.split(rows, [EVIDENCE_SIZE, EVIDENCE_SIZE + _BELIEFS_SIZE], axis=1)
-    old_biases = _sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_rows(old_beliefs))
-    totals, crowd = _sum_of_annotator_contributions(campaign_state), crowd_of_campaign(campaign_state)
+    old_biases = editions.sum_of_judgment_biases(evidence, AnnotatorBeliefs.from_rows(old_beliefs))
+    totals, crowd = editions.sum_of_annotator_contributions(campaign_state), editions.crowd_of_campaign(campaign_state)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
         old_beliefs[is_new] = learning.estimate_beliefs(evidence[is_new], crowd).to_rows()
@@ -374,53 +310,26 @@ def _update_annotator_beliefs(
         old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
         evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
     beliefs = learning.estimate_beliefs(evidence, crowd)
-    if _has_rescans(campaign_state):
+    if editions.has_rescans(campaign_state):
         beliefs = AnnotatorBeliefs.from_rows(
             old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_rows() - old_beliefs)
         )
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
     stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
-    new_level = _move_level(
-        _level(campaign_state), judgments, was_scanned, _sum_of_judgment_biases(evidence, beliefs) - old_biases
+    new_level = editions.move_level(
+        editions.crowd_level(campaign_state),
+        judgments,
+        was_scanned,
+        editions.sum_of_judgment_biases(evidence, beliefs) - old_biases,
     )
     new_totals = totals + (contributions - old_contributions).sum(axis=0)
-    edition_and_position = campaign_state[:_LEVEL_START] if _has_rescans(campaign_state) else []
+    edition_and_position = campaign_state[: editions.LEVEL_START] if editions.has_rescans(campaign_state) else []
     return (
         beliefs,
         others_now,
         dict(zip(annotator_numbers, stored, strict=True)),
         [*edition_and_position, *new_level, *new_totals.tolist()],
     )
-
-
-def _move_level(
-    level: CrowdLevel | None, judgments: ScoredJudgments, was_scanned: npt.NDArray[np.bool_], bias_change: float
-) -> StateFloats:
-    """Return the floats of the level after a scan of these judgments, none if there is no level."""
-    if level is None:
-        return []
-    means, known_means = (
-        _mean_scores_of_items(judgments.items[mask], judgments.scores[mask])
-        for mask in (np.full_like(was_scanned, fill_value=True), was_scanned)
-    )
-    return [
-        level.item_means + (math.fsum(means) - math.fsum(known_means)),
-        level.items + (len(means) - len(known_means)),
-        level.biases + bias_change,
-    ]
-
-
-def _mean_scores_of_items(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
-    """Return the mean score of each item that has one."""
-    counts = np.bincount(items)
-    sums = np.bincount(items, scores)
-    means: list[float] = (sums[counts > 0] / counts[counts > 0]).tolist()
-    return means
-
-
-def _sum_of_judgment_biases(evidence: Array, beliefs: AnnotatorBeliefs) -> float:
-    """Return the sum over all judgments of their annotators' biases, the same on every processor."""
-    return math.fsum((evidence[:, N] * beliefs.bias).tolist())
 
 
 def _select_judgments(judgments: ScoredJudgments, mask: npt.NDArray[np.bool_]) -> ScoredJudgments:
@@ -477,7 +386,7 @@ def current_weights_and_corrected_scores(
     scores = item.judgment_rows()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
     beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
-    crowd = crowd_of_campaign(campaign_state)
+    crowd = editions.crowd_of_campaign(campaign_state)
     judgments = ScoredJudgments.from_arrays(
         np.zeros(len(annotator_positions), np.intp), annotator_positions, scores, 1, len(numbers)
     )
@@ -497,7 +406,10 @@ def describe_aware_annotators(
     """
     if not annotator_states:
         return {}
-    evidence, crowd = np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE], crowd_of_campaign(campaign_state)
+    evidence, crowd = (
+        np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE],
+        editions.crowd_of_campaign(campaign_state),
+    )
     beliefs = learning.beliefs_for_display(evidence, crowd)
     nan_unless_compared = np.where(evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS, 1.0, np.nan)
     columns = (

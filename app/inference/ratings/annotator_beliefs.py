@@ -50,68 +50,16 @@ from app.inference.ratings.annotator_evidence import (
     Y,
     correlation_with_mean_of_others,
 )
-
-RELIABILITIES: Final = np.array(
-    [
-        0.0,
-        0.197375320224904,
-        0.3799489622552249,
-        0.5370495669980352,
-        0.664036770267849,
-        0.7615941559557649,
-        0.8482836399575129,
-        0.9051482536448665,
-        0.9468060128462683,
-    ]
+from app.inference.ratings.belief_models import (
+    INFORMATION_BY_RELIABILITY,
+    ITEM_CENTRED_MODEL,
+    JUDGMENT_CENTRED_MODEL,
+    RELIABILITIES,
+    RELIABILITY_COUNT,
+    BeliefModel,
 )
-"""The grid of reliabilities; the first is that of answers at random. They are the hyperbolic tangents of 0, .2, .4, .6,
-.8, 1, 1.25, 1.5 and 1.8, written out because processors differ in the last bit of some.
-"""
-RELIABILITY_COUNT: Final = len(RELIABILITIES)
-INFORMATION_BY_RELIABILITY: Final = RELIABILITIES**2 / (1.0 - RELIABILITIES**2)
-"""Precision that one judgment adds to t, by reliability."""
-_HALF_STEPS = np.array([0.08, 0.18, 0.32, 0.55, 1.0])
-_STEPS: Final = np.r_[-_HALF_STEPS[::-1], 0.0, _HALF_STEPS]
-# Narrow where scales are alike, so that a small scale_sd is not taken for none.
-_STEP_WIDTHS: Final = np.gradient(_STEPS)
-_RANDOM_STRETCH, _RANDOM_BIAS_SD = 2.0, 0.3
-_ODD_SHARE, _ODD_SCALE_SD = 0.1, 1.0
-_CAREFUL_STEPS: Final = np.tile(_STEPS, (RELIABILITY_COUNT - 1, 1))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BeliefModel:
-    """What an edition of the law assumes about annotators.
-
-    Attributes:
-        log_scale_grid: Grid of log scale_j, (CLASSES, S), the first row for random answers.
-        step_widths: How much of the axis each of them stands for, (CLASSES, S), up to a factor by row.
-        is_item_centred: Whether the centre is the mean of the items' means, and biases are relative to the mean bias of
-            all judgments. Otherwise the centre is the mean of all judgments: if good items are judged more often, every
-            annotator then seems too strict.
-
-    """
-
-    log_scale_grid: Array
-    step_widths: Array
-    is_item_centred: bool
-
-
-JUDGMENT_CENTRED_MODEL: Final = BeliefModel(
-    np.vstack([_RANDOM_STRETCH * _STEPS, _CAREFUL_STEPS]),
-    np.tile(_STEP_WIDTHS, (RELIABILITY_COUNT, 1)),
-    is_item_centred=False,
-)
-"""The model of campaigns that began with the first or second edition of the law."""
-_RANDOM_STEPS: Final = np.where(_STEPS < 0.0, _STEPS, _RANDOM_STRETCH * _STEPS)
-ITEM_CENTRED_MODEL: Final = BeliefModel(
-    np.vstack([_RANDOM_STEPS, _CAREFUL_STEPS]),
-    np.vstack([np.gradient(_RANDOM_STEPS), np.tile(_STEP_WIDTHS, (RELIABILITY_COUNT - 1, 1))]),
-    is_item_centred=True,
-)
-"""The present model. Random answers may be spread more widely than careful ones, but not less: annotators who give
-nearly the same answer to everything agree, and are not random.
-"""
+_RANDOM_BIAS_SD, _ODD_SHARE, _ODD_SCALE_SD = 0.3, 0.1, 1.0
 
 # Prior before the first answer, as a number of pseudo-annotators or pseudo-judgments of each kind.
 _PRIOR_RANDOM, _PRIOR_CAREFUL, _PRIOR_SD, _PRIOR_JUDGMENTS = 0.25, 2.0, 0.1, 2.0
@@ -330,7 +278,8 @@ def _is_near_others(evidence: Array) -> Mask:
     """
     w, _, yy, c, cc, yc = evidence[:, COMPARED + 1 : COMPARED + 1 + MOMENT_COUNT].T
     squared_distance, squared_distance_if_even = yy - 2.0 * yc + cc, w / 3.0 - c + cc
-    return (w >= MIN_EVIDENCE_JUDGMENTS) & (squared_distance < squared_distance_if_even / 4.0)
+    is_near: Mask = np.logical_and(w >= MIN_EVIDENCE_JUDGMENTS, squared_distance < squared_distance_if_even / 4.0)
+    return is_near
 
 
 def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:

@@ -16,8 +16,9 @@ import numpy as np
 
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_beliefs as learning
-from app.inference.ratings.annotator_beliefs import RELIABILITY_COUNT, AnnotatorBeliefs, Crowd, CrowdLevel
+from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd, CrowdLevel
 from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, answer_moments
+from app.inference.ratings.belief_models import RELIABILITY_COUNT
 
 _STEP_SHARE = 0.5  # of each step is taken
 # The largest change in a round, on the logarithmic scale, below which rounds are extrapolated. Further away a fixed
