@@ -97,6 +97,11 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_systems}
         )
+        if not design.compares_pairs:
+            available = replace(
+                available,
+                tables={name: one for name, one in available.tables.items() if not one.compares_systems_or_pairs},
+            )
     if not criterion.campaign.has_criteria:
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_criteria}

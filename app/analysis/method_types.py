@@ -111,6 +111,8 @@ class TableMethod:
         shows_annotators: Shows single annotators, or sorts them by their profile, so that not all roles may see it.
         required_columns: Uploaded columns that the estimate needs, unless an item is in every HIT.
         needs_free_pairs: Reads only answers to two items at a time, any two of which may be compared.
+        compares_systems_or_pairs: Only for campaigns of systems, and for designs that compare free pairs.
+        shade_of_cell: Returns the shade of a cell, 0 to 10, None for none; for tables that are a matrix.
         dot_plot: The column that is drawn, if any.
         draw_picture: Draws all rows; returns None if there is nothing to draw.
         exports: Files that need the same fit.
@@ -130,6 +132,8 @@ class TableMethod:
     shows_annotators: bool = False
     required_columns: tuple[str, ...] = ()
     needs_free_pairs: bool = False
+    compares_systems_or_pairs: bool = False
+    shade_of_cell: Callable[[Cell], int | None] | None = None
     dot_plot: DotPlotColumn | None = None
     draw_picture: Callable[[ResultTable], Scatter | None] | None = None
     exports: tuple[MethodExport, ...] = ()

@@ -20,6 +20,7 @@ from app.analysis import (
     pairwise_tables,
     scores,
     system_table,
+    win_loss_table,
 )
 from app.analysis.method_types import MethodExport, ScoreMethod, TableMethod, TableSection
 from app.inference.online.laws import ONLINE_LAWS
@@ -42,6 +43,7 @@ SCORE_METHODS: dict[str, ScoreMethod] = {
 
 TABLE_METHODS: dict[str, TableMethod] = {
     "systems": system_table.SYSTEM_RANK_TABLE,
+    "win_loss": win_loss_table.WIN_LOSS_TABLE,
     "agreement": agreement_table.AGREEMENT_TABLE,
     "annotators": annotator_table.ANNOTATOR_TABLE,
     "groups": group_tables.GROUP_TABLE,

@@ -1,7 +1,7 @@
 """Tables of the analysis on the page: rows as text, and the main figure as a dot on a line."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -61,6 +61,7 @@ class FormattedCell:
     name: str
     kind: ColumnKind
     words: str
+    shade: int | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,8 @@ def compose_table_part(name: str, method: TableMethod, table: ResultTable, view:
         replace(format_table_row(table, row, dot_plot, decimals_by_column, omitted_columns), group=group)
         for row, group in zip(page.rows, groups, strict=True)
     )
+    if method.shade_of_cell:
+        rows = tuple(shade_cells(row, method.shade_of_cell) for row in rows)
     picture = method.draw_picture(table) if method.draw_picture else None
     return TablePart(
         name,
@@ -217,6 +220,10 @@ def compose_table_part(name: str, method: TableMethod, table: ResultTable, view:
         table.notes,
         picture,
     )
+
+
+def shade_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int | None]) -> FormattedRow:
+    return replace(row, cells=[replace(cell, shade=shade_of_cell(cell.words)) for cell in row.cells])
 
 
 def group_headings(groups: Sequence[Cell]) -> list[str]:
@@ -256,7 +263,9 @@ def format_table_row(
         decimals_by_column = {name: decimals_for_values([cell]) for name, cell in cells.items()}
     formatted_cells = [
         FormattedCell(
-            column.name, column.kind, format_table_cell(column, cells[column.name], decimals_by_column[column.name])
+            column.name,
+            column.kind,
+            format_table_cell(column, cells[column.name], decimals_by_column[column.name]),
         )
         for column in table.columns
     ]

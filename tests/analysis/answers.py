@@ -18,7 +18,11 @@ REACHED = methods_for_design(Slider())
 # What a campaign of scores reaches that asks by one criterion, and its annotators nothing.
 OFFERED = replace(
     REACHED,
-    tables={name: one for name, one in REACHED.tables.items() if not one.needs_criteria and not one.needs_groups},
+    tables={
+        name: one
+        for name, one in REACHED.tables.items()
+        if not (one.needs_criteria or one.needs_groups or one.compares_systems_or_pairs)
+    },
 )
 
 

@@ -103,7 +103,8 @@ async def page_command_and_exports_offer_it_too(offer, answered, researcher, dat
     page = f"/admin/campaigns/{slug}"
     parts = re.findall(r'data-waiting="[^"]*/analysis/(\w+)', (await researcher.get(f"{page}/analysis")).text)
     assert parts == [
-        *dict.fromkeys([*(["scores"] if scores else []), *(TABLE_METHODS[name].section.name for name in tables)])
+        "findings",
+        *dict.fromkeys([*(["scores"] if scores else []), *(TABLE_METHODS[name].section.name for name in tables)]),
     ]
     shown: list[str] = []
     for part in parts:
@@ -133,7 +134,9 @@ async def what_is_offered_is_there_and_everything_else_is_refused(offer, answere
         assert reply.status_code == 200 or reply.json()["error"]["code"] != "method_reads_other_answers"
         assert reply.status_code == 200 or name not in NEEDS_NOTHING
     of_others = [
-        name for name, one in TABLE_METHODS.items() if one.needs_systems or one.needs_criteria or one.needs_groups
+        name
+        for name, one in TABLE_METHODS.items()
+        if one.needs_systems or one.needs_criteria or one.needs_groups or one.compares_systems_or_pairs
     ]
     can = {"scale", *of_others}
     refused = [
