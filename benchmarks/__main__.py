@@ -17,6 +17,7 @@ def main(llmfao: Path | None) -> None:
         "open_hits": [],
         "large": [],
         "exclusions": [],
+        "annotator_pages": [],
         "replay": [],
         "dawid_skene": [],
         "agreement": [],

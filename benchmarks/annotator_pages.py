@@ -1,0 +1,73 @@
+"""How long researchers' pages about annotators take: `python -m benchmarks.annotator_pages [--answers 200000]`.
+
+A running campaign has so many answers of 100 annotators. Each page is opened five times. The first time is shown by
+itself, because a process computes some figures once and keeps them until there are new answers.
+"""
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from app.database import embedded
+from app.database.migrate import upgrade_schema
+from benchmarks.exclusions import answered
+from benchmarks.large import working
+from benchmarks.serving import server
+
+PAGES = {
+    "annotators": "annotators",
+    "one annotator": "annotators/A7",
+    "quality inbox": "checks",
+}
+TIMES = 5
+
+
+def log_in(url: str, base: str) -> httpx.Client:
+    """Return a client with the session of a researcher."""
+    command = [sys.executable, "-m", "app.cli", "login"]
+    environment = os.environ | {"DATABASE_URL": url}
+    link = subprocess.run(command, check=True, env=environment, capture_output=True, text=True).stdout.strip()
+    client = httpx.Client(base_url=base, timeout=120)
+    reply = client.post("/login", data={"token": link.partition("token=")[2]}, headers={"Origin": base})
+    if reply.status_code != httpx.codes.SEE_OTHER:
+        raise RuntimeError(f"the login was answered with {reply.status_code}")
+    return client
+
+
+def seconds_to_open(client: httpx.Client, path: str) -> float:
+    start = time.perf_counter()
+    client.get(path).raise_for_status()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--answers", type=int, default=200_000)
+    parser.add_argument("--items", type=int, default=10_000)
+    parser.add_argument("--port", type=int, default=8923)
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
+        embedded.start_postgres(Path(directory)) as url,
+    ):
+        upgrade_schema(url)
+        with server(url, options.port, 1):
+            task = asyncio.run(working(url, options.port, items=options.items))
+            asyncio.run(answered(url, task.slug, options.answers, options.items))
+            client = log_in(url, f"http://127.0.0.1:{options.port}")
+            print("| page | first, s | then, s (median) |\n|---|---|---|", flush=True)
+            for name, path in PAGES.items():
+                first, *rest = (seconds_to_open(client, f"/admin/campaigns/{task.slug}/{path}") for _ in range(TIMES))
+                print(f"| {name} | {first:.2f} | {np.median(rest):.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
