@@ -87,7 +87,10 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     rule_name: str = field(metadata={"column": "rule"})
     asked_by: str = field(default="", metadata=GENERAL)
     items_language: str = field(default="", metadata=GENERAL)
+    source_language: str = field(default="", metadata=GENERAL)
     must_play: MustPlay = field(default="none", metadata=GENERAL)
+    max_plays: int | None = field(default=None, metadata=GENERAL)
+    loop: bool = field(default=False, metadata=GENERAL)
     asked_criterion: int | None
     selection: Literal["streaming", "iterations"]
     hits_per_iteration: int | None

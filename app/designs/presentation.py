@@ -1,4 +1,4 @@
-"""Settings of how items are presented: whether recordings must be played, and the language of the items."""
+"""Settings of how items are presented: how recordings are played, and the languages of items and sources."""
 
 import re
 from typing import Annotated
@@ -35,7 +35,20 @@ class PresentationSettings(InputModel):
         default="", title="Language of the items", json_schema_extra=EDITABLE,
         description="For screen readers and fonts, as a tag such as de or pt-BR. Empty: the language of the page.",
     )  # fmt: skip
+    source_language: LanguageTag = Field(
+        default="", title="Language of the sources", json_schema_extra=EDITABLE,
+        description="As a tag, if sources are in another language. Empty: the language of the items.",
+    )  # fmt: skip
     must_play: MustPlay = Field(
         default="none", title="Must be played", json_schema_extra=EDITABLE,
         description="Recordings and videos must be played before people submit. Not enforced without JavaScript.",
+    )  # fmt: skip
+    max_plays: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, title="Plays, at most", json_schema_extra=EDITABLE,
+        description="How often one person may play each recording or video. Empty: any number. Not enforced without "
+        "JavaScript.",
+    )  # fmt: skip
+    loop: bool = Field(
+        default=False, title="Play in a loop", json_schema_extra=EDITABLE,
+        description="Recordings and videos start again at their end, until people stop them.",
     )  # fmt: skip

@@ -11,6 +11,7 @@ import { words } from "./words.js";
 const PLAYERS = ".content :is(audio, video)";
 const ENOUGH_HEARD = 0.9;      // of the length, as app/designs/playback.py has it
 const AT_START_S = 0.25;       // so near the beginning a play is a new one, and not the end of a pause
+const JUMP_BACK_S = 0.5;       // where plays are limited, a larger jump back is a new play
 
 export function begin(hit) {
   hit.playbacks = all(hit.fieldset, ".playback").map((note) => read(hit, note));
@@ -29,11 +30,40 @@ function follow(hit, player) {
   player.plays = 0;
   player.addEventListener("play", () => {
     for (const other of all(hit.fieldset, PLAYERS)) if (other !== player) other.pause();
-    if (!player.plays || player.currentTime < AT_START_S) player.plays += 1;
+    if (!player.plays || player.currentTime < AT_START_S) startPlay(hit, player);
     draw(hit);
   });
+  if (hit.playbacks.some(({ note }) => note.dataset.maxPlays)) limitJumps(hit, player);
+  if (hit.playbacks.some(({ note }) => "loop" in note.dataset)) {
+    player.addEventListener("ended", () => { if (!isUsedUp(hit, player)) player.play(); });
+  }
   for (const event of ["timeupdate", "ended", "error", "loadedmetadata"]) player.addEventListener(event, () => draw(hit));
   player.addEventListener("pause", () => { hit.changed = true; if (hit.form) keep(hit); });
+}
+
+function startPlay(hit, player) {
+  if (isUsedUp(hit, player)) {
+    player.pause();
+    announce(words("Plays left: %(count)s", { count: 0 }));
+    return;
+  }
+  player.plays += 1;
+  player.furthest = player.currentTime;
+}
+
+// An item that must be heard to its end can be played until it was: a page that was loaded again in between is no dead end.
+function isUsedUp(hit, player) {
+  return hit.playbacks.some((playback) => playback.players.includes(player) && playback.note.dataset.maxPlays
+    && playback.earlier.plays + player.plays >= Number(playback.note.dataset.maxPlays) && isPlayed(playback));
+}
+
+function limitJumps(hit, player) {
+  player.addEventListener("timeupdate", () => { if (!player.seeking) player.furthest = Math.max(player.furthest ?? 0, player.currentTime); });
+  player.addEventListener("seeking", () => {
+    const isBack = player.plays && !player.paused && player.currentTime < player.furthest - JUMP_BACK_S;
+    if (isBack && isUsedUp(hit, player)) player.currentTime = player.furthest;
+    else if (isBack) startPlay(hit, player);
+  });
 }
 
 const works = (player) => !player.error;
@@ -70,9 +100,16 @@ const unplayed = (hit) => hit.playbacks.filter((playback) => !isExempt(hit, play
 function draw(hit) {
   for (const playback of hit.playbacks) {
     const done = isPlayed(playback);
+    const { mustPlay, maxPlays } = playback.note.dataset;
     playback.note.querySelector(".to-play").hidden = done;
-    playback.note.querySelector(".was-played").hidden = !done;
+    playback.note.querySelector(".was-played").hidden = !done || !mustPlay;
+    if (maxPlays) drawLimit(playback);
   }
+}
+
+function drawLimit({ note, players, earlier }) {
+  const left = Math.max(0, Number(note.dataset.maxPlays) - earlier.plays - Math.max(0, ...players.map(({ plays }) => plays)));
+  note.querySelector(".plays-left").textContent = words("Plays left: %(count)s", { count: left });
 }
 
 /** True where all was played; else the first that was not has the focus, and the page says so. */

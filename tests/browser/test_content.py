@@ -101,14 +101,17 @@ async def test_a_recording_can_be_played_without_choosing_its_side(files, visit)
 
 async def test_source_and_marked_differences_are_accessible_in_every_direction(files, visit):
     rows = "".join(f"{k},שלום עולם,the big house {k},the house\n" for k in range(5))
-    campaign = await files(
-        {}, f"id,he,text,en\n{rows}", source_column="he", reference_column="en", differences="reference"
-    )
+    columns = {"source_column": "he", "reference_column": "en", "differences": "reference"}
+    languages = {"items_language": "en-GB", "source_language": "he"}
+    campaign = await files({}, f"id,he,text,en\n{rows}", **columns, **languages)
     page = (await visit(viewport={"width": 320, "height": 800})).page
     await start_by_link(page, campaign.link)
     source = page.locator(".beside-items .beside-text").first
     await expect(source).to_have_text("שלום עולם")
     assert await source.evaluate("it => getComputedStyle(it).direction") == "rtl"
+    parts = page.locator(".beside-items .beside-text")
+    spoken = await parts.evaluate_all("parts => parts.slice(0, 2).map((part) => part.lang)")
+    assert spoken == ["he", "en-GB"]
     await expect(page.locator("ins").first).to_contain_text("[added: big")
     assert await violations(page) == ""
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

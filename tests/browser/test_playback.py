@@ -60,6 +60,47 @@ async def test_one_plays_at_a_time_and_plays_are_counted_where_none_is_demanded(
     assert response.telemetry["plays"] == [3, 1]
 
 
+async def test_a_recording_cannot_be_played_more_often_than_the_campaign_allows(files: Any, visit: Any) -> None:
+    campaign, page = await open_sounds(files, visit, design="pairwise", max_plays=2)
+    left = page.locator(".plays-left").first
+    await expect(left).to_have_text("Plays left: 2")
+    await play(page, 0)
+    await page.locator("audio").first.evaluate("player => { player.currentTime = 0; }")
+    await play(page, 0)
+    await expect(left).to_have_text("Plays left: 0")
+    await page.locator("audio").first.evaluate("player => player.play().catch(() => {})")
+    assert await page.locator("audio").first.evaluate("player => player.paused")
+    assert await violations(page) == ""
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [2, 0]
+
+
+async def test_what_must_be_heard_to_its_end_can_be_played_again_after_a_reload(files: Any, visit: Any) -> None:
+    campaign, page = await open_sounds(files, visit, design="pairwise", must_play="end", max_plays=1)
+    player = page.locator("audio").first
+    await player.evaluate("player => { player.playbackRate = 0.25; player.play(); }")
+    await page.wait_for_function("() => document.querySelector('audio').currentTime > 0.05")
+    await player.evaluate("player => player.pause()")
+    await campaign.draft_saved()
+    await page.reload()
+    await expect(page.locator(".plays-left").first).to_have_text("Plays left: 0")
+    await play(page, 0)
+    await expect(page.locator(".was-played:visible")).to_have_count(1)
+
+
+async def test_a_recording_in_a_loop_starts_again_until_its_plays_are_used_up(files: Any, visit: Any) -> None:
+    campaign, page = await open_sounds(files, visit, design="pairwise", loop=True, max_plays=3)
+    await page.locator("audio").first.evaluate("player => player.play()")
+    await expect(page.locator(".plays-left").first).to_have_text("Plays left: 0")
+    await page.wait_for_function("() => document.querySelector('audio').ended")
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [3, 0]
+
+
 async def test_without_scripts_nothing_is_demanded_and_the_page_still_asks_for_it(files: Any, plain: Any) -> None:
     campaign = await files(SOUNDS, content="audio", welcome=False, design="pairwise", must_play="start")
     page = await plain(campaign.prolific())

@@ -139,6 +139,9 @@ class ServedCampaign(LabelledCampaign, IndexSettings):
     gold_feedback: bool
     must_play: str | None
     items_language: str | None
+    source_language: str | None
+    max_plays: str | None
+    loop: bool
     iteration: int
     revision: int
 
@@ -153,6 +156,9 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             criteria_settings="criteria",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
+            source_language="general_settings ->> 'source_language'",
+            max_plays="general_settings ->> 'max_plays'",
+            loop="""general_settings @> '{"loop": true}'""",
         ),
     )
 )
