@@ -180,6 +180,11 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
 
     @property
+    def plays_media(self) -> bool:
+        """Return whether annotators play recordings or videos, so that playbacks are reported."""
+        return self.must_play != "none" or self.content in ("audio", "video")
+
+    @property
     def law(self) -> Law:
         """Return the campaign's update law. It is that of each criterion: where classes count, all have as many."""
         return self.criteria[0].law

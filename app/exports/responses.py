@@ -114,17 +114,12 @@ def response_columns(
     criterion = [CRITERION_COLUMN, CRITERION_POSITION_COLUMN] if campaign.has_criteria else []
     version = [VERSION_COLUMN] if has_versions else []
     segment, rest = SEGMENT_USE_COLUMNS if has_systems else (), RESPONSE_EXPORT_COLUMNS[after:]
-    playback = PLAYBACK_COLUMNS if has_playback(campaign) else ()
+    playback = PLAYBACK_COLUMNS if campaign.plays_media else ()
     return (
         *(*RESPONSE_EXPORT_COLUMNS[:place], *criterion, *RESPONSE_EXPORT_COLUMNS[place:after]),
         *(*label, *rest, *version, *segment),
         *(*(REMARK_TEXT_COLUMNS if has_remarks else ()), *playback, *reason),
     )
-
-
-def has_playback(campaign: Campaign) -> bool:
-    """Return whether the export says how items were played."""
-    return campaign.must_play != "none" or campaign.content in ("audio", "video")
 
 
 def response_export_rows_of_hit(
@@ -164,7 +159,7 @@ def response_export_rows_of_hit(
             *([1 + bisect_left(last_hits.get(number, ()), row.hit_id)] if last_hits else ()),
             *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
-            *(played if has_playback(criterion.campaign) else ()),
+            *(played if criterion.campaign.plays_media else ()),
             reasons.get(str(number)),
         )
 

@@ -27,6 +27,7 @@ class AnnotatorBehaviour:
             chose. NaN where no other annotator judged the item.
         other_judge_counts: Number of other annotators who judged the item, (J,).
         seconds: Time from getting the HIT to its answer, (H,); NaN where unknown.
+        played_share: Share of its longest playback by anyone for each judged recording or video with a report, (P,).
         gold_met: Whether each gold item was met, (G,).
         attention_met: Whether each attention item was met, (A,).
         random_answer_probability: Probability of answering at random by the update law; NaN where the law learns none.
@@ -42,6 +43,7 @@ class AnnotatorBehaviour:
     others_share: Array
     other_judge_counts: Integers
     seconds: Array
+    played_share: Array = field(default_factory=lambda: np.zeros(0))
     gold_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
     attention_met: MetFlags = field(default_factory=lambda: np.zeros(0, np.bool_))
     random_answer_probability: float = nan

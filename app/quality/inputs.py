@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
@@ -45,6 +45,24 @@ LOAD_ANSWER_SECONDS = f"""
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
 """
 
+# The first answer to a HIT, because a changed answer needs no new play.
+LOAD_PLAYED_SHARES = f"""
+    SELECT seq, annotator_id,
+           CASE WHEN plays = 0 THEN 0 ELSE coalesce(heard / nullif(max(heard) OVER (PARTITION BY item), 0), 1) END
+           AS played_share
+    FROM (
+        SELECT r.seq, r.annotator_id, shown.item, CAST(f.telemetry -> 'plays' ->> shown.place AS float8) AS plays,
+               CAST(f.telemetry -> 'seconds_heard' ->> shown.place AS float8) AS heard
+        FROM (SELECT * FROM responses WHERE campaign_id = $1 AND {COUNTING_RESPONSES_SQL}) AS r
+        JOIN responses f ON f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL
+        CROSS JOIN LATERAL (
+            SELECT item, CAST(place - 1 AS int) AS place FROM unnest(f.items) WITH ORDINALITY AS i (item, place)
+        ) AS shown
+        WHERE f.telemetry ? 'plays'
+    ) AS played
+    WHERE plays IS NOT NULL
+"""
+
 LIST_ANNOTATORS_SINCE = text(
     "SELECT DISTINCT annotator_id FROM responses WHERE campaign_id = :campaign AND seq >= :first"
 )
@@ -54,6 +72,7 @@ FIND_LAST_SKIPPED_RESPONSE = text("""
 """)
 
 NO_SECONDS: Mapping[str, NumberColumn] = {name: np.zeros(0) for name in ("seq", "annotator", "seconds")}
+NO_PLAYED_SHARES: Mapping[str, NumberColumn] = {name: np.zeros(0) for name in ("seq", "annotator", "played_share")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,8 @@ class RuleInputs:
         answer_seconds: Columns of the times of answers, (H,) each; empty except for the first criterion.
         random_answer_probabilities: Probability of answering at random, by annotator id, as the update law learned it.
         check_outcomes: Outcomes of answered checks; empty except for the first criterion.
+        played_shares: Columns of judged recordings and videos with a report, (P,) each; empty except for the first
+            criterion.
 
     """
 
@@ -72,6 +93,7 @@ class RuleInputs:
     answer_seconds: Mapping[str, NumberColumn]
     random_answer_probabilities: Mapping[int, float]
     check_outcomes: Sequence[CheckOutcome] = ()
+    played_shares: Mapping[str, NumberColumn] = field(default_factory=lambda: NO_PLAYED_SHARES)
 
 
 async def load_annotators_since(connection: AsyncConnection, campaign_id: int, first_seq: int) -> set[int]:
@@ -98,7 +120,11 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
     seconds = await fetch_arrays(connection, LOAD_ANSWER_SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
-    return RuleInputs(judgments, seconds, random_answer_probabilities, await load_check_outcomes(connection, campaign))
+    checks = await load_check_outcomes(connection, campaign)
+    if not campaign.plays_media:
+        return RuleInputs(judgments, seconds, random_answer_probabilities, checks)
+    played = await fetch_arrays(connection, LOAD_PLAYED_SHARES, arguments, seq="i8", annotator="i8", played_share="f8")
+    return RuleInputs(judgments, seconds, random_answer_probabilities, checks, played)
 
 
 async def load_annotator_estimates(
@@ -123,7 +149,9 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))
     columns = behaviour_columns(design, inputs.judgments, annotator_index, len(annotator_ids))
     sorted_columns = {name: column[order] for name, column in columns.items()}
-    seconds, checks = seconds_by_annotator(inputs), trusted_check_outcomes(inputs.check_outcomes)
+    seconds = group_by_annotator(inputs.answer_seconds, "seconds")
+    played_shares = group_by_annotator(inputs.played_shares, "played_share")
+    checks = trusted_check_outcomes(inputs.check_outcomes)
     behaviours = {}
     for place, number in enumerate(annotator_ids.tolist()):
         own_rows = slice(ends[place], ends[place + 1])
@@ -134,6 +162,7 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
             class_count=len(design.classes),
             ties=design.equal_means == "tie",
             seconds=seconds.get(number, np.zeros(0)),
+            played_share=played_shares.get(number, np.zeros(0)),
             random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
             gold_met=met_flags_of_annotator(number, checks, "gold"),
             attention_met=met_flags_of_annotator(number, checks, "attention"),
@@ -168,12 +197,12 @@ def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], 
     )
 
 
-def seconds_by_annotator(inputs: RuleInputs) -> dict[int, Array]:
-    """Return the times of each annotator's answers, in order."""
-    annotator_ids, annotator_index = np.unique(inputs.answer_seconds["annotator"], return_inverse=True)
-    order = np.lexsort((inputs.answer_seconds["seq"], annotator_index))
+def group_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:
+    """Return the values of the column `name` by annotator, in the order of their answers."""
+    annotator_ids, annotator_index = np.unique(columns["annotator"], return_inverse=True)
+    order = np.lexsort((columns["seq"], annotator_index))
     parts = np.split(
-        inputs.answer_seconds["seconds"][order],
+        columns[name][order],
         np.searchsorted(annotator_index[order], np.arange(1, len(annotator_ids))),
     )
     return dict(zip(annotator_ids.tolist(), parts, strict=False))

@@ -167,6 +167,8 @@ def describe_rule_reach(
     requirement = rule.requirement(design.value_kind, false_alarm_rate)
     if not rule.supports(design.value_kind, len(design.classes)):
         return RuleReach("", "This rule does not apply to this design.")
+    if rule.name == "played" and not campaign.plays_media:
+        return RuleReach("", "This campaign has no recordings or videos to play.")
     if rule.name == "at_random" and not law.layout:
         return RuleReach("", f"The update law {law.name} does not estimate which annotators answer at random.")
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"

@@ -15,6 +15,7 @@ from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
 from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, count_reversed_pairs
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
+from app.quality.rules.unplayed import UnplayedRule
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
 
@@ -100,6 +101,15 @@ def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_no
     quick, hasty = (annotator_behaviour(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
     assert evaluate(TooFast(), quick, others) is None
     assert "Answered 20 of 20 HITs in less than 33 %" in evaluate(TooFast(), hasty, others).sentence
+
+
+def test_one_who_plays_nothing_is_found_and_one_who_skips_every_tenth_recording_or_the_last_third_is_not():
+    played = np.where(np.arange(100) % 10 == 0, 0.0, 0.7)
+    assert evaluate(UnplayedRule(), annotator_behaviour([], played_share=played)) is None
+    found = evaluate(UnplayedRule(), annotator_behaviour([], played_share=np.zeros(6)))
+    assert found.measures == {"unplayed": 6, "judgments": 6}
+    assert found.sentence == "Judged 6 of 6 recordings or videos after playing less than 50 %."
+    assert evaluate(UnplayedRule(), annotator_behaviour([], played_share=np.zeros(4))) is None
 
 
 def test_without_others_nobody_is_too_fast():

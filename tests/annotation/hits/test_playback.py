@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.annotation.hits import submission
+from app.annotation.hits import submission, undo
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Form
 from app.designs.presentation import PresentationSettings
 from app.errors import Invalid
+from app.quality import inputs
+from app.quality.rule_reach import load_rule_reaches
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, fetch_value, lease_hit
+from tests.annotation.hits.test_checks import load_design_and_inputs
 
 SCORES = {"score-00": "20", "score-01": "70"}
 ENOUGH = {"plays-00": "2", "seconds_heard-00": "9.5", "seconds_long-00": "10"}
@@ -73,6 +76,41 @@ async def test_plays_and_seconds_are_exported_for_each_item(app, researcher):
     rows = list(csv.DictReader(io.StringIO(reply.text)))
     assert [(row["plays"], row["seconds_heard"]) for row in rows] == [("2", "9.5"), ("1", "3.0")]
     assert len(hit.items) == 2
+
+
+async def played_shares(engine, campaign):
+    async with engine.begin() as connection:
+        design, record = await load_design_and_inputs(connection, campaign)
+    behaviours = inputs.build_behaviours_by_annotator(design, record)
+    return [sorted(behaviours[number].played_share.tolist()) for number in sorted(behaviours)]
+
+
+async def test_the_rule_about_playing_sees_each_recording_as_a_share_of_its_longest_playback(engine):
+    campaign = await recordings(engine, "start")
+    same = {"plays-00": "1", "plays-01": "1"}
+    await answer(engine, campaign, same | {"seconds_heard-00": "8", "seconds_heard-01": "8"}, "ann")
+    await answer(engine, campaign, same | {"seconds_heard-00": "2", "seconds_heard-01": "2"}, "ben")
+    await answer(engine, campaign, {}, "cat", source="form")
+    assert await played_shares(engine, campaign) == [[1.0, 1.0], [0.25, 0.25], []]
+
+
+async def test_a_changed_answer_needs_no_new_play(engine):
+    campaign = await recordings(engine, "start", undo=True)
+    hit = await answer(engine, campaign, ENOUGH)
+    me = await create_annotator(engine, campaign, "ann")
+    changed = SCORES | {"score-00": "40", "plays-00": "0", "plays-01": "0"}
+    async with borrow_autocommit_driver(engine) as connection:
+        last = await undo.load_last_answer_for_change(connection, me, now=NOW)
+        await undo.replace_answer(connection, me, hit.id, last.seq, Form(changed, "page"), now=NOW)
+    assert await played_shares(engine, campaign) == [[1.0, 1.0]]
+
+
+async def test_a_campaign_that_plays_nothing_has_no_use_for_the_rule_about_playing(engine):
+    for must_play, starts_at in (("none", ""), ("start", "After 5 judgments by one person.")):
+        campaign = await recordings(engine, must_play)
+        async with engine.begin() as connection:
+            reaches = await load_rule_reaches(connection, campaign, item_count=60)
+        assert reaches["played"].starts_at == starts_at
 
 
 @pytest.mark.parametrize("tag", ["", "de", "pt-BR", "zh-Hant", "sl-rozaj-biske", "es-419", "x-klingon"])

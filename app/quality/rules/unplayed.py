@@ -1,0 +1,58 @@
+"""Rule on recordings and videos that were judged without having been played enough."""
+
+from typing import ClassVar
+
+from pydantic import Field
+from typing_extensions import override
+
+from app.inference.ground.arrays import Array
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
+from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
+
+
+class UnplayedRule(QualityRule):
+    """Finds annotators who judge recordings or videos that they have hardly played."""
+
+    name: ClassVar[str] = "played"
+    reads_values: ClassVar[bool] = False
+    title: ClassVar[str] = "Does not play recordings"
+    condition: ClassVar[str] = (
+        "an annotator plays less than {least_percent} % of a recording or video more often than for {careful_percent} "
+        "% of the items"
+    )
+    explanation: ClassVar[str] = (
+        "Finds people who judge recordings or videos of which they played only a small part. The longest part that "
+        "anyone played counts as the whole. The browser reports what was played; answers without a report are ignored. "
+        "The rule cannot tell whether anyone listened."
+    )
+
+    least_percent: Percent = Field(
+        default=50,
+        title="Enough is (% of the seconds)",
+        description="Share of a recording or video that must be played before its item is judged.",
+    )
+    careful_percent: Percent = Field(
+        default=20,
+        title="A careful person may skip (%)",
+        description="Share of items that a careful person may judge after playing less.",
+    )
+
+    @override
+    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+        """Return the number of judgments that suffices if none of the recordings was played."""
+        return RuleRequirement(min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "judgment")
+
+    @override
+    def evaluate(
+        self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
+    ) -> RuleFinding | None:
+        """Find the annotator if too many items were judged after playing too little."""
+        unplayed, count = int((behaviour.played_share < self.least_percent / 100).sum()), len(behaviour.played_share)
+        if not is_share_exceeded(unplayed, count, self.careful_percent / 100, false_alarm_rate):
+            return None
+        sentence = (
+            f"Judged {unplayed} of {count} recordings or videos after playing less than {self.least_percent:g} %."
+        )
+        return RuleFinding({"unplayed": unplayed, "judgments": count}, sentence)
