@@ -41,8 +41,12 @@ MEDIA_FILE_NAMES = {
 }
 MEDIA_TAGS = {
     "image": Markup('<img src="{}" alt="Image" loading="lazy">'),
-    "audio": Markup('<audio src="{}" controls preload="metadata" aria-label="Recording"></audio>'),
-    "video": Markup('<video src="{}" controls preload="metadata" playsinline aria-label="Video"></video>'),
+    "audio": Markup(
+        '<audio src="{}" controls controlslist="nodownload" preload="metadata" aria-label="Recording"></audio>'
+    ),
+    "video": Markup(
+        '<video src="{}" controls controlslist="nodownload" preload="metadata" playsinline aria-label="Video"></video>'
+    ),
 }
 HTML_TAG = re.compile(r"<[^>]*>?")  # of what is drawn, where each < begins one; the last may be cut off
 PLAYER_TAG = re.compile(r"<(?:audio|video)\b")
@@ -415,8 +419,8 @@ ALLOWED_ATTRIBUTES = {
 FORCED_ATTRIBUTES = {
     "a": {"target": "_blank"},
     "img": {"loading": "lazy"},
-    "audio": {"controls": "", "preload": "metadata"},
-    "video": {"controls": "", "preload": "metadata"},
+    "audio": {"controls": "", "controlslist": "nodownload", "preload": "metadata"},
+    "video": {"controls": "", "controlslist": "nodownload", "preload": "metadata"},
 }
 TAGS_REMOVED_WITH_CONTENT = {
     "script",

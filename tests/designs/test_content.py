@@ -89,6 +89,11 @@ def test_media_have_controls_and_a_name_for_those_who_cannot_see_them():
     assert "There is no file “&lt;b&gt;.png”." in render("image", "<b>.png")
 
 
+def test_players_offer_no_download():
+    shown = [render("audio", "s.mp3"), render("video", "a.png"), render("html", '<audio src="s.mp3"></audio>')]
+    assert all('controlslist="nodownload"' in html for html in shown)
+
+
 LINKS = ["https://e.org/a.png", "http://e.org/a.png", "javascript://a.png", "//e.org/a.png", "data:x.png"]
 
 
