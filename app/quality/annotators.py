@@ -11,6 +11,7 @@ from cachetools import LRUCache
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.database.bulk import fetch_arrays
 from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
 from app.quality.inputs import load_annotators_since
@@ -92,10 +93,12 @@ LOAD_USUAL_SECONDS = text(f"""
     ) AS a
 """)
 
-LOAD_ANNOTATOR_VALUES = text(f"""
-    SELECT r.annotator_id AS id, {criterion_values_sql("0", "r")} AS values FROM responses r
-    WHERE r.campaign_id = :campaign AND r.annotator_id = ANY(CAST(:those AS bigint[]))
-""")
+# As arrays, because a page of annotators may have given a million values.
+LOAD_ANNOTATOR_VALUES = f"""
+    SELECT r.seq, r.annotator_id, given.value FROM responses r
+    CROSS JOIN LATERAL unnest({criterion_values_sql("0", "r")}) AS given (value)
+    WHERE r.campaign_id = $1 AND r.annotator_id = ANY(CAST($2 AS bigint[])) AND given.value <> 'NaN'
+"""
 
 LOAD_FINDING_TEXTS = text("""
     SELECT annotator_id AS id, array_agg(said ORDER BY id) AS said FROM findings
@@ -261,9 +264,7 @@ async def list_annotator_lines(
     answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
     finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
     failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
-    histograms_by_annotator = value_histograms(
-        campaign, (await connection.execute(LOAD_ANNOTATOR_VALUES, parameters)).all()
-    )
+    histograms_by_annotator = await load_value_histograms(connection, campaign, line_ids)
     usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
     complete_lines = [
         replace(
@@ -339,20 +340,20 @@ def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOut
     return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
-def value_histograms(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[int, list[int]]:
+async def load_value_histograms(
+    connection: AsyncConnection, campaign: Campaign, annotator_ids: Sequence[int]
+) -> dict[int, list[int]]:
     """Return by annotator id how many of their values for the first criterion are in each tenth of the scale, or of
     each class.
     """
     design = campaign.criteria[0].design
-    if design.value_kind == "order" or not rows:
+    if design.value_kind == "order" or not annotator_ids:
         return {}
-    values = np.concatenate([np.asarray(row.values, np.float64) for row in rows])
-    hit_index = np.repeat(np.arange(len(rows)), [len(row.values) for row in rows])
-    annotator_ids = np.repeat([row.id for row in rows], [len(row.values) for row in rows])
-    is_judged = ~np.isnan(values)
-    values, hit_index, annotator_ids = values[is_judged], hit_index[is_judged], annotator_ids[is_judged]
-    bin_count, bin_index = histogram_bin_count(design), histogram_bins(design, values, hit_index)
+    arguments = (campaign.id, [*annotator_ids])
+    given = await fetch_arrays(connection, LOAD_ANNOTATOR_VALUES, arguments, seq="i8", annotator="i8", value="f8")
+    hit_index = np.unique(given["seq"], return_inverse=True)[1]
+    bin_count, bin_index = histogram_bin_count(design), histogram_bins(design, given["value"], hit_index)
     return {
-        int(number): np.bincount(bin_index[annotator_ids == number], minlength=bin_count).tolist()
-        for number in np.unique(annotator_ids)
+        int(number): np.bincount(bin_index[given["annotator"] == number], minlength=bin_count).tolist()
+        for number in np.unique(given["annotator"])
     }
