@@ -43,7 +43,7 @@ from app.background.loop import BackgroundLoop
 from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
-from app.campaigns.pages import campaigns, preview, quality_rules, setup
+from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
 from app.database.campaign import CampaignNames
@@ -205,6 +205,7 @@ ROUTERS = (
         item_list.router,
         preview.router,
         preview.preview_router,
+        visit_preview.router,
         quality_rules.router,
         planning.router,
         rehearsals.router,

@@ -88,6 +88,8 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
     ),
     SEE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}",
+        *(f"{method} {CAMPAIGN_PAGES_PATH}/preview" for method in ("GET", "POST", "PUT")),  # which stores nothing
+        f"GET {CAMPAIGN_PAGES_PATH}/preview/phone",
         f"GET {CAMPAIGN_PAGES_PATH}/events",
         f"GET {CAMPAIGN_PAGES_PATH}/rehearsed",
         f"GET {CAMPAIGN_PAGES_PATH}/plan",

@@ -1,8 +1,9 @@
 """The rail beside the settings: the steps of setting up a campaign, which are done, and what they add up to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.campaigns import visit_preview
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, STEPS_IN_ORDER, StepName
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.totals import CampaignTotals
@@ -31,8 +32,16 @@ class RailStep:
 
 @dataclass(frozen=True)
 class SetupRail:
+    """The rail of a campaign.
+
+    Attributes:
+        visit_pages: Titles of the onboarding steps by their names in the preview as participant.
+
+    """
+
     steps: Sequence[RailStep]
     totals: CampaignTotals | None
+    visit_pages: Mapping[str, str]
 
 
 def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
@@ -48,7 +57,11 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
         for number, step in enumerate(STEPS_IN_ORDER, start=1)
         if step != "review" or campaign is None or campaign.status == "draft"
     ]
-    return SetupRail(steps, CampaignTotals.from_campaign(campaign, campaign.item_count) if campaign else None)
+    if campaign is None:
+        return SetupRail(steps, None, {})
+    totals = CampaignTotals.from_campaign(campaign, campaign.item_count)
+    visit_steps = visit_preview.required_steps(campaign, visit_preview.find_preview_platform(""))
+    return SetupRail(steps, totals, {one.name: visit_preview.title_of_step(one) for one in visit_steps})
 
 
 def step_url(slug: str, step: StepName) -> str:

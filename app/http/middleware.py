@@ -121,8 +121,8 @@ UNINDEXED_PATHS = ("/admin", "/shared/", "/invitation", "/login")
 # Browsers use only https:// for this long, once they have reached the server by it.
 STRICT_TRANSPORT_SECONDS = 365 * 86_400
 
-# The preview page shows its HIT in frames.
-SELF_FRAMED_PATH_PATTERN = re.compile(r"/admin/campaigns/[^/]+/try/hit")
+# Previews show a HIT, or the pages of a visit, in frames.
+SELF_FRAMED_PATH_PATTERN = re.compile(r"/admin/campaigns/[^/]+/(try/hit|preview)")
 
 
 class SecurityHeaders:

@@ -37,6 +37,8 @@ UNNOTED = {
     ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",
     ("POST", "/admin/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
     ("POST", "/api/v1/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
+    ("POST", "/admin/campaigns/{slug}/preview"): "it stores nothing",
+    ("PUT", "/admin/campaigns/{slug}/preview"): "it stores nothing",
 }
 
 PASSWORD = "correct horse battery staple"

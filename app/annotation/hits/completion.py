@@ -7,7 +7,7 @@ from sqlalchemy import text
 from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHit, end_lease_and_build_refusal, find_next_hit
-from app.annotation.platforms.platform import Completion, VisitOutcome
+from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
 from app.database.session import Driver, Record, fetch_first_row
@@ -17,9 +17,12 @@ SELECT_CROWD_SETTINGS = text("SELECT crowd_settings FROM campaigns WHERE id = :c
 
 def can_leave(assignment: AssignmentState) -> bool:
     """Return whether the annotator may end the visit after any HIT. Without a limit on HITs nothing else may end it."""
-    return assignment.leave_early or (
-        PLATFORMS[assignment.platform].has_return_page and not assignment.hits_per_annotator
-    )
+    return allows_leaving(PLATFORMS[assignment.platform], assignment.leave_early, assignment.hits_per_annotator)
+
+
+def allows_leaving(platform: Platform, leave_early: bool, hits_per_annotator: float | None) -> bool:  # noqa: FBT001
+    """Return whether a campaign with these settings lets annotators of a platform end the visit after any HIT."""
+    return leave_early or (platform.has_return_page and not hits_per_annotator)
 
 
 async def end_visit_or_find_next_hit(

@@ -61,4 +61,16 @@ def consent_context(_settings: VisitSettings, history: VisitHistory) -> dict[str
     }
 
 
-STEP = VisitStep(CONSENT_STEP, has_consent_text, has_consented, parse_consent_form, consent_context)
+def declined_consent(_settings: VisitSettings, version: int) -> list[StepResult]:
+    """Return the result of an annotator who does not agree."""
+    return [StepResult(CONSENT_STEP, version, "declined")]
+
+
+STEP = VisitStep(
+    CONSENT_STEP,
+    has_consent_text,
+    has_consented,
+    parse_consent_form,
+    consent_context,
+    {"Consent declined": declined_consent},
+)

@@ -122,4 +122,23 @@ def qualification_context(settings: VisitAndAnswerSettings, history: VisitHistor
     return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 
 
-STEP = VisitStep(QUALIFICATION_STEP, has_qualification, has_qualified, parse_qualification_form, qualification_context)
+def failed_qualification(settings: VisitAndAnswerSettings, _version: int) -> list[StepResult]:
+    """Return the results of an annotator who gave no expected answer in the last try."""
+    sets = parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings))
+    details = {"try": settings.qualification_tries, "values": [], "met": 0, "of": 1}
+    return [
+        StepResult(
+            QUALIFICATION_STEP, number, "taken" if number < len(sets) else "failed", {"set": number - 1, **details}
+        )
+        for number in range(1, len(sets) + 1)
+    ]
+
+
+STEP = VisitStep(
+    QUALIFICATION_STEP,
+    has_qualification,
+    has_qualified,
+    parse_qualification_form,
+    qualification_context,
+    {"Qualification failed": failed_qualification},
+)

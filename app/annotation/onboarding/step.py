@@ -70,6 +70,8 @@ class VisitStep:
             nothing is stored.
         page_context: Return the context of the step's page besides the campaign: `texts` of items that it shows,
             `outcome` if the visit ended in this step, and others.
+        endings: Ways in which the visit can end in this step, by the title that researchers read: each returns results
+            that lead there, for a preview.
 
     """
 
@@ -78,3 +80,4 @@ class VisitStep:
     is_passed: Callable[[VisitAndAnswerSettings, VisitHistory], bool]
     parse_form: Callable[[Mapping[str, str], VisitAndAnswerSettings, VisitHistory], StepResult | None]
     page_context: Callable[[VisitAndAnswerSettings, VisitHistory], dict[str, Any]] = empty_step_context
+    endings: Mapping[str, Callable[[VisitAndAnswerSettings, int], list[StepResult]]] = field(default_factory=dict)

@@ -1,0 +1,347 @@
+"""Researchers' preview of a visit: the annotators' own pages, with a bar above them. Nothing is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, cast
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from app.accounts.guards import require_researcher_without_csrf
+from app.accounts.roles import SEE_SETTINGS
+from app.annotation.hits import completion, leases
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.pages.annotator import POLL_SECONDS
+from app.annotation.hits.pages.steps import PageState
+from app.annotation.onboarding.steps import place_of_step
+from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
+from app.annotation.platforms.registry import platforms_with_pages
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES, CrowdSettings
+from app.campaigns import preview_hit, visit_preview
+from app.campaigns.visit_preview import VisitPage, VisitPreviewState
+from app.database.session import driver_of
+from app.designs.answer import Form
+from app.designs.content import SourceAndReference
+from app.designs.item_names import form_fields_named_by_position
+from app.errors import Conflict, Invalid
+from app.http.dependencies import (
+    AppSettings,
+    FormFields,
+    Transaction,
+    allow_external_media,
+    is_script_request,
+    render_page,
+    set_request_language,
+)
+from app.http.languages.catalogue import BROWSER_LANGUAGE
+from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+from app.media.render_items import render_campaign_items
+from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.settings import Settings
+
+router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False)
+VISIT_PREVIEW_PATH = "/campaigns/{slug}/preview"
+EXAMPLE_CODE = "EXAMPLE"
+EXAMPLE_PLATFORM_ID = "example"  # of the participant, their assignment and so on
+ShortQuery = Annotated[str, Query(max_length=100)]
+
+
+@dataclass(frozen=True)
+class VisitPreview:
+    """A page of a preview, and what the participant has done on it.
+
+    Attributes:
+        forms: Forms that they have sent in the open step.
+        form: Fields to fill into the page.
+        notice: Refusal of the form that was just sent.
+        kept: JSON that Easel would store of the form that was just sent; empty if there is none.
+        reported: True if they have just reported media that do not load.
+        hides_codes: True if the researcher may not see the settings, so that completion codes are replaced by examples.
+
+    """
+
+    campaign: CampaignOnPage
+    platform: Platform
+    pages: list[VisitPage]
+    page: VisitPage
+    forms: list[dict[str, str]] = field(default_factory=list)
+    form: Mapping[str, str] = field(default_factory=dict)
+    notice: Invalid | Conflict | None = None
+    kept: str = ""
+    reported: bool = False
+    hides_codes: bool = False
+
+    @property
+    def state(self) -> VisitPreviewState:
+        return VisitPreviewState(platform=self.platform.name, page=self.page.key, forms=self.forms)
+
+    def at_page(self, page: VisitPage | None, kept: str = "") -> "VisitPreview":
+        """Return another page as it opens; the same one where there is none."""
+        return replace(self, page=page or self.page, forms=[], form={}, notice=None, kept=kept)
+
+    def neighbour(self, offset: int) -> VisitPage | None:
+        return visit_preview.neighbouring_page(self.pages, self.page, offset)
+
+
+async def load_visit_preview(
+    request: Request, connection: Transaction, slug: str, state: VisitPreviewState
+) -> VisitPreview:
+    """Return the page that a state names. Raises `NotFound`."""
+    hides_codes = not request.state.session.can(SEE_SETTINGS)
+    campaign = await load_campaign_for_page(connection, slug)
+    platform = visit_preview.find_preview_platform(state.platform)
+    pages = visit_preview.build_visit_pages(campaign, platform)
+    return VisitPreview(
+        campaign,
+        platform,
+        pages,
+        visit_preview.find_visit_page(pages, state.page),
+        state.forms,
+        hides_codes=hides_codes,
+    )
+
+
+@router.get(VISIT_PREVIEW_PATH)
+async def show_visit_preview(
+    request: Request,
+    connection: Transaction,
+    settings: AppSettings,
+    *,
+    slug: str,
+    at: ShortQuery = "",
+    platform: ShortQuery = "",
+) -> HTMLResponse:
+    """Show a page of the visit, by default the first one."""
+    preview = await load_visit_preview(request, connection, slug, VisitPreviewState(platform=platform, page=at))
+    return await render_visit_preview(request, connection, settings, preview)
+
+
+@router.get(VISIT_PREVIEW_PATH + "/phone")
+async def show_visit_preview_on_phone(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
+    """Show the preview in a frame that is as wide as a phone."""
+    campaign = await load_campaign_for_page(connection, slug)
+    query = urlencode([*request.query_params.multi_items()])
+    return render_page(request, "admin/visit_preview_phone.html", {"campaign": campaign, "query": query})
+
+
+@router.put(VISIT_PREVIEW_PATH, status_code=204)
+async def discard_visit_preview_draft() -> None:
+    """Accept a draft and discard it."""
+
+
+@router.post(VISIT_PREVIEW_PATH)
+async def answer_visit_preview(
+    request: Request,
+    form_values: FormFields,
+    connection: Transaction,
+    settings: AppSettings,
+    *,
+    slug: str,
+    at: ShortQuery = "",
+    platform: ShortQuery = "",
+) -> Response:
+    """Check a form as the page's own address does, and show the next page, or the same one with the refusal."""
+    if token := form_values.get("token"):
+        state = visit_preview.parse_preview_token(token)
+    else:  # of the start page, and of the form that leads back to a platform
+        state = VisitPreviewState(platform=platform, page=at)
+    preview = await load_visit_preview(request, connection, slug, state)
+    try:
+        preview = await follow_form(connection, preview, form_values)
+    except (Invalid, Conflict) as refusal:
+        if is_script_request(request):
+            raise
+        preview = replace(preview, notice=refusal, form=form_values)
+    return await render_visit_preview(request, connection, settings, preview)
+
+
+async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+    """Return the preview after a form. Raises what refuses the form on the annotators' page."""
+    page = preview.page
+    if page.step is not None:
+        return follow_step_form(preview, form)
+    if "undo" in form:
+        return preview.at_page(preview.neighbour(-1))
+    if page.hit_number is None:
+        return preview.at_page(None if page.is_outcome else preview.neighbour(1))
+    if "finish" in form:
+        return preview.at_page(visit_preview.find_visit_page(preview.pages, "no-hit-stopped"))
+    if "broken" in form:
+        return replace(preview, reported=True, form=form)
+    hit = await load_hit_of_page(connection, preview)
+    return preview.at_page(
+        preview.neighbour(1), visit_preview.parse_and_describe_answer(preview.campaign, hit, Form(form, "form"))
+    )
+
+
+def follow_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+    """Return the preview after a form of an onboarding step. A form of an earlier page changes nothing."""
+    step = visit_preview.step_on_page(preview.campaign, preview.page)
+    history = step.replay_forms(preview.forms)
+    result = step.step.parse_form(form, step.settings, history)
+    if result is None:
+        return preview
+    kept = visit_preview.describe_step_result(result)
+    if step.is_passed(step.add_result(history, result)):
+        step_page = visit_preview.find_visit_page(preview.pages, step.step.name)
+        return preview.at_page(visit_preview.neighbouring_page(preview.pages, step_page, 1), kept)
+    return replace(preview, forms=[*preview.forms, visit_preview.repeatable_form(form)], kept=kept)
+
+
+async def load_hit_of_page(connection: Transaction, preview: VisitPreview) -> preview_hit.PreviewHit:
+    """Return the HIT of a page; on other pages, the example."""
+    number = (preview.page.hit_number or 1) - 1
+    return await preview_hit.build_random_preview_hit(connection, preview.campaign, number)
+
+
+async def render_visit_preview(
+    request: Request, connection: Transaction, settings: Settings, preview: VisitPreview
+) -> HTMLResponse:
+    """Return the annotators' page with the bar; for our script, the part that changes."""
+    allow_external_media(request, preview.campaign)
+    set_request_language(request, preview.campaign)
+    context = await build_page_context(connection, settings, preview)
+    if preview.page.step is not None:
+        context |= await build_step_context(connection, settings, preview)
+        page_template = "step.html"
+    elif preview.page.hit_number is not None or preview.page.reason is not None:
+        context |= build_work_context(settings, preview, context["campaign"], context["rendered_hit"])
+        page_template = "work.html"
+    elif preview.page.way_back is not None:
+        way_back = build_completion(settings, preview, preview.page.way_back)
+        context |= {"way_back": way_back}
+        page_template = "admin/visit_preview_way_back.html"
+    else:
+        page_template = "welcome.html"
+    context |= bar_context(request, preview) | {"page_template": page_template, "page_part": f"_{page_template}"}
+    as_part = is_script_request(request) and page_template in ("step.html", "work.html")
+    return render_page(request, "admin/_visit_preview_part.html" if as_part else "admin/visit_preview.html", context)
+
+
+async def build_page_context(connection: Transaction, settings: Settings, preview: VisitPreview) -> dict[str, Any]:
+    """Return what all of annotators' pages read."""
+    campaign, page = preview.campaign, preview.page
+    answered = visit_preview.hits_answered_before(campaign, preview.platform, page)
+    shown_campaign = preview_hit.PreviewCampaign.from_columns(
+        campaign.to_columns() | {"status": page.status, "hits_answered": answered, "answered_here": answered > 0}
+    )
+    visit_settings = visit_preview.settings_of_visit(campaign)
+    instructions, consent = await convert_markdown_texts(
+        campaign.instructions, campaign.consent, mark_formulas=campaign.latex
+    )
+    hit = await load_hit_of_page(connection, preview)
+    return {
+        "campaign": shown_campaign,
+        "design": campaign.design,
+        "criterion_forms": shown_campaign.criteria_in_annotator_order(0),
+        "platform": preview.platform,
+        "token": preview.state.to_token(),
+        "token_hours": settings.worker_token_hours,
+        "start_token": "",
+        "instructions": instructions,
+        "consent": consent,
+        "has_consent": bool(campaign.consent),
+        "place": place_of_step(visit_settings, preview.platform, page.step),
+        "version": visit_preview.visit_version_shown(campaign),
+        "rendered": hit.drawn,
+        "rendered_hit": hit,
+        "shown": PageState(notice=preview.notice, form=preview.form, reported=preview.reported),
+    }
+
+
+async def build_step_context(connection: Transaction, settings: Settings, preview: VisitPreview) -> dict[str, Any]:
+    """Return what the page of an onboarding step reads besides."""
+    step = visit_preview.step_on_page(preview.campaign, preview.page)
+    context: dict[str, Any] = {"step": step.step.name}
+    context |= step.step.page_context(step.settings, step.replay_forms(preview.forms))
+    texts = context.get("texts")
+    context["shown"] = PageState(
+        notice=preview.notice, form=form_fields_named_by_position(preview.form, range(len(texts or ())))
+    )
+    outcome = context.get("outcome")
+    context["completion"] = build_preview_completion(settings, preview, outcome) if outcome else None
+    explanations = (context.get("feedback") or {}).get("explanations", ())
+    context["explained"] = await convert_markdown_texts(*explanations, mark_formulas=preview.campaign.latex)
+    if texts is not None:
+        driver = await driver_of(connection)
+        context["rendered"] = await render_campaign_items(
+            driver, preview.campaign, range(len(texts)), texts, SourceAndReference()
+        )
+    return context
+
+
+def build_work_context(
+    settings: Settings,
+    preview: VisitPreview,
+    shown_campaign: preview_hit.PreviewCampaign,
+    hit: preview_hit.PreviewHit,
+) -> dict[str, Any]:
+    """Return what the page of a HIT, or of the reason why there is none, reads besides."""
+    campaign, platform, page = preview.campaign, preview.platform, preview.page
+    next_hit = leases.NextHit(
+        cast("AssignmentState", shown_campaign), cast("leases.HitOnPage", hit) if page.hit_number else None, page.reason
+    )
+    outcome = completion.visit_outcome(next_hit)
+    return {
+        "next_hit": next_hit,
+        "may_leave": completion.allows_leaving(platform, campaign.leave_early, campaign.hits_per_annotator),
+        "last": visit_preview.is_last_previewed_hit(campaign, platform, page),
+        "look_again_seconds": POLL_SECONDS.get(page.reason),
+        "outcome": outcome,
+        "completion": build_preview_completion(settings, preview, outcome) if outcome else None,
+        "shown": PageState(
+            notice=preview.notice,
+            form=form_fields_named_by_position(preview.form, hit.items),
+            reported=preview.reported,
+        ),
+    }
+
+
+def build_completion(settings: Settings, preview: VisitPreview, outcome: VisitOutcome) -> Completion:
+    """Return the way back to the platform for a participant with example ids."""
+    identifiers = [(name, EXAMPLE_PLATFORM_ID) for name in preview.platform.identifiers.names]
+    arrival = preview.platform.parse_arrival(identifiers, settings)
+    columns = preview.campaign.to_columns()
+    crowd_settings = {name: columns[name] for name in CrowdSettings.model_fields}
+    if preview.hides_codes:
+        crowd_settings |= {name: EXAMPLE_CODE for name in RETURN_SETTING_NAMES if crowd_settings[name]}
+    return preview.platform.build_completion(arrival.details if arrival else {}, crowd_settings, outcome)
+
+
+def build_preview_completion(settings: Settings, preview: VisitPreview, outcome: VisitOutcome) -> Completion:
+    """Return the way back, with an address that leads to its description instead of to the platform."""
+    way_back = build_completion(settings, preview, outcome)
+    if way_back.url is None:
+        return way_back
+    query = {"at": f"way-back-{outcome}", "platform": preview.platform.name}
+    return replace(way_back, url=f"/admin/campaigns/{preview.campaign.slug}/preview?{urlencode(query)}")
+
+
+def bar_context(request: Request, preview: VisitPreview) -> dict[str, Any]:
+    """Return what the bar shows: where the participant is, and the links to the other pages."""
+    kept_query = {
+        name: request.query_params[name] for name in (LANGUAGE_PARAMETER, "width") if name in request.query_params
+    }
+
+    def page_query(page: VisitPage | None) -> str:
+        return "?" + urlencode({"at": page.key, "platform": preview.platform.name} | kept_query) if page else ""
+
+    usual_pages = [page for page in preview.pages if not page.is_outcome]
+    return {
+        "bar": {
+            "address": f"/admin/campaigns/{preview.campaign.slug}/preview",
+            "page": preview.page,
+            "number": None if preview.page.is_outcome else usual_pages.index(preview.page) + 1,
+            "count": len(usual_pages),
+            "usual_pages": usual_pages,
+            "outcomes": [page for page in preview.pages if page.is_outcome],
+            "platforms": platforms_with_pages(),
+            "back": page_query(preview.neighbour(-1)),
+            "next": page_query(preview.neighbour(1)),
+            "here": page_query(preview.page),
+            "on_phone": request.query_params.get("width") == "phone",
+            "has_languages": preview.campaign.language == BROWSER_LANGUAGE,
+            "kept": preview.kept,
+        }
+    }
