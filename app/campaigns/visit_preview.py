@@ -172,12 +172,13 @@ def find_visit_page(pages: Sequence[VisitPage], key: str) -> VisitPage:
 def neighbouring_page(pages: Sequence[VisitPage], page: VisitPage, offset: int) -> VisitPage | None:
     """Return the page before (-1) or after (1) another one in the usual visit; None if there is none.
 
-    An outcome has no next page. Before it is the page of the step that it ends, or the first page.
+    An outcome has no next page. Before it is the page of the step that it ends, the thanks before a way back, or the
+    first page.
     """
     usual_pages = [one for one in pages if not one.is_outcome]
     if page.is_outcome:
         step_page = next((one for one in usual_pages if page.step and one.step == page.step), usual_pages[0])
-        return step_page if offset < 0 else None
+        return (usual_pages[-1] if page.way_back else step_page) if offset < 0 else None
     place = usual_pages.index(page) + offset
     return usual_pages[place] if 0 <= place < len(usual_pages) else None
 

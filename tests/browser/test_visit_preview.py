@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
+from app.annotation.platforms.registry import platforms_with_pages
 from tests.browser.acts import each_width, violations
 
 STEPS = {"consent": "We keep **your answers**.", "questions": ["job: What do you do?"]}
@@ -50,6 +51,21 @@ async def test_from_the_welcome_to_the_thanks_by_keyboard(page: Page, task: Any)
     await page.get_by_role("button", name="Show", exact=True).press("Enter")
     await is_at(page, "HIT 1")
     assert await campaign.responses() == []
+
+
+async def test_the_thanks_stay_until_the_researcher_goes_on(visit: Any, cookie: Any, task: Any) -> None:
+    campaign = await task(launched=False, return_completed="https://example.org/done")
+    page = (await visit()).page
+    await page.context.add_cookies([cookie])
+    address = f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/preview"
+    for platform in [one.name for one in platforms_with_pages()]:
+        await page.goto(f"{address}?at=thanks&platform={platform}")
+        await is_at(page, "Thanks")
+        await page.locator("[data-complete], .complete button").press("Enter")
+        await is_at(page, "Way back: completed")
+        await expect(page.get_by_role("heading", name="The participant leaves Easel here")).to_be_visible()
+        await page.get_by_role("link", name="Back", exact=True).press("Enter")
+        await is_at(page, "Thanks")
 
 
 async def test_our_script_submits_a_hit_and_the_bar_follows(visit: Any, cookie: Any, task: Any) -> None:
