@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from app.annotation.onboarding.entry_questions import find_question_line_errors
 from app.campaigns.choice_titles import choice_titles, has_choice
 from app.campaigns.form_sections import (
     CRITERIA_SETTING,
@@ -53,6 +54,7 @@ class FormField:
         designs_by_choice: Choice to the designs that it is limited to.
         hints: Hints, each for some designs or laws.
         criterion_title: The criterion that the field is about; empty for the campaign.
+        line_errors: The errors of single lines of a text, by the line, which its editor shows where they are.
 
     """
 
@@ -72,6 +74,7 @@ class FormField:
     designs_by_choice: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[Hint] = ()
     criterion_title: str = ""
+    line_errors: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def full_title(self) -> str:
@@ -270,6 +273,7 @@ def build_form_field(
         laws=joined_laws_reading_setting(name),
         designs_by_choice=designs_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
+        line_errors=find_question_line_errors(values.get(name, "")) if name == "questions" and name in errors else {},
     )
 
 

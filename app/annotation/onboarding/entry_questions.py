@@ -76,3 +76,27 @@ def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
     if len(set(names)) < len(names):
         raise ValueError("each question needs a different name")
     return questions
+
+
+def format_question_line(question: EntryQuestion) -> str:
+    """Return the line that defines a question; `parse_question_line` reads it back."""
+    mark = "?" if question.optional else ""
+    return f"{question.name}{mark}: {' | '.join((question.question, *question.choices))}"
+
+
+def find_question_line_errors(text: str) -> dict[str, str]:
+    """Return the error of each wrong line of a text, by the line; a repeated name is an error of the later line."""
+    errors: dict[str, str] = {}
+    names: set[str] = set()
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        try:
+            question = parse_question_line(line)
+        except ValueError as error:
+            errors[line.strip()] = str(error)
+            continue
+        if question.name.casefold() in names:
+            errors[line.strip()] = f"{question.name}: another question has this name already"
+        names.add(question.name.casefold())
+    return errors

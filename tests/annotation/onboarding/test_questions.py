@@ -4,12 +4,19 @@ import csv
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from app.analysis import load_answers as stored
 from app.analysis.annotator_table import ANNOTATOR_TABLE
 from app.analysis.result_types import Options
-from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_line
+from app.annotation.onboarding.entry_questions import (
+    EntryQuestion,
+    find_question_line_errors,
+    format_question_line,
+    parse_question_line,
+)
 from app.annotation.onboarding.profile_answers import load_entry_answers
 from app.annotation.platforms.easel_results import check_columns_and_detect_export
 from app.campaigns.settings import CampaignSettings
@@ -41,6 +48,30 @@ async def campaign(engine):
 )
 def test_a_question_is_a_line(line, question):
     assert parse_question_line(line) == question
+
+
+PARTS = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="|"), max_size=30).map(
+    lambda text: "a" + " ".join(text.split())
+)
+QUESTIONS = st.builds(
+    EntryQuestion,
+    name=st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,39}", fullmatch=True),
+    question=PARTS,
+    choices=st.just(()) | st.lists(PARTS, min_size=2, max_size=9, unique=True).map(tuple),
+    optional=st.booleans(),
+)
+
+
+@given(QUESTIONS)
+def test_a_question_is_read_back_from_its_line(question):
+    assert parse_question_line(format_question_line(question)) == question
+
+
+def test_each_wrong_line_has_its_own_error():
+    errors = find_question_line_errors("age: How old?\n\njob: Which? | a | a\nAge: Really?\n Where?\n")
+    assert errors.keys() == {"job: Which? | a | a", "Age: Really?", "Where?"}
+    assert "only once" in errors["job: Which? | a | a"]
+    assert "another question has this name" in errors["Age: Really?"]
 
 
 def test_what_is_no_question_is_refused_with_the_reason(subtests):

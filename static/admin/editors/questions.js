@@ -1,0 +1,230 @@
+// Editor of the questions asked once: a card for each line of the text field. The text field keeps the only copy of the
+// questions: the cards are drawn from it, and each change of a card is written back to it.
+
+import { button, element, signButton, writeText } from "./elements.js";
+
+const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
+const SEPARATOR = "|";
+const MAX_QUESTIONS = 20;
+
+const field = document.querySelector("textarea#questions");
+if (field) editQuestions(field);
+
+/** Return the question of a line; a line that has not the form of a question is a text without a name. */
+function parseLine(line) {
+  const match = LINE.exec(line);
+  const [text, ...choices] = (match ? match[3] : line).split(SEPARATOR).map((part) => part.trim());
+  return { name: match?.[1] ?? "", optional: Boolean(match?.[2]), text, choices };
+}
+
+function formatLine({ name, optional, text, choices }) {
+  const question = [text.trim(), ...choices.map((choice) => choice.trim())].join(` ${SEPARATOR} `);
+  return name.trim() || optional ? `${name.trim()}${optional ? "?" : ""}: ${question}`.trim() : question;
+}
+
+function parseText(text) {
+  return text.split("\n").filter((line) => line.trim()).map(parseLine);
+}
+
+function formatText(questions) {
+  return questions.map(formatLine).join("\n");
+}
+
+/** Return a name that no question has yet. */
+function freeName(questions, stem) {
+  const names = new Set(questions.map(({ name }) => name.toLowerCase()));
+  let number = 1;
+  while (names.has(`${stem}_${number}`.toLowerCase())) number += 1;
+  return `${stem}_${number}`;
+}
+
+function editQuestions(text) {
+  const lineErrors = Object.fromEntries(Object.entries(JSON.parse(text.dataset.lineErrors ?? "{}"))
+    .map(([line, error]) => [formatLine(parseLine(line)), error]));
+  const cards = element("ol", { className: "question-cards" });
+  const news = element("p", { className: "editor-news" });
+  news.setAttribute("role", "status");
+  const addButton = button("Add a question", () => {
+    const questions = parseText(text.value);
+    change([...questions, { name: freeName(questions, "question"), optional: false, text: "", choices: [] }]);
+    focusCard(questions.length, ".question-text");
+  }, { className: "" });
+  const editor = element("div", { className: "editor", tabIndex: -1 }, cards, news, element("p", {}, addButton));
+  editor.setAttribute("role", "group");
+  editor.setAttribute("aria-label", "Questions asked once");
+  const modeButton = button("", () => show(!text.hidden));
+  text.after(editor, element("p", { className: "editor-mode" }, modeButton));
+  addEventListener("pageshow", () => { if (text.hidden) draw(); });           // a browser may restore the text
+  show(true);
+
+  /** Show the cards, or the text. A link to the field leads to the one that is seen. */
+  function show(asCards) {
+    text.hidden = asCards;
+    editor.hidden = !asCards;
+    text.id = asCards ? "questions-text" : "questions";
+    editor.toggleAttribute("id", asCards);
+    if (asCards) editor.id = "questions";
+    modeButton.textContent = asCards ? "Edit as text" : "Edit as cards";
+    news.replaceChildren();
+    if (asCards) draw();
+    else cards.replaceChildren();                                             // their checks must not hold up the form
+  }
+
+  function draw() {
+    const questions = parseText(text.value);
+    cards.replaceChildren(...questions.map((question, index) => drawCard(question, index, questions.length)));
+    addButton.disabled = questions.length >= MAX_QUESTIONS;
+  }
+
+  /** Store other questions and draw them. */
+  function change(questions) {
+    news.replaceChildren();
+    writeText(text, formatText(questions));
+    draw();
+  }
+
+  function focusCard(index, selector) {
+    (cards.children[index]?.querySelector(selector) ?? addButton).focus();
+  }
+
+  /** Store what the controls of the cards say. They keep the focus. */
+  function readCards() {
+    const questions = [...cards.children].map((card) => ({
+      name: card.querySelector(".question-name").value,
+      optional: !card.querySelector(".question-required").checked,
+      text: card.querySelector(".question-text").value,
+      choices: [...card.querySelectorAll(".question-choice")].map(({ value }) => value),
+    }));
+    writeText(text, formatText(questions));
+    for (const [index, card] of [...cards.children].entries()) showError(card, questions[index]);
+  }
+
+  function showError(card, question) {
+    const line = card.querySelector(".problem");
+    line.textContent = lineErrors[formatLine(question)] ?? "";
+    line.hidden = !line.textContent;
+    card.classList.toggle("wrong", !line.hidden);
+  }
+
+  function move(index, step) {
+    const questions = parseText(text.value);
+    questions.splice(index + step, 0, ...questions.splice(index, 1));
+    change(questions);
+    focusCard(index + step, step < 0 ? ".move-up:enabled, .move-down" : ".move-down:enabled, .move-up");
+  }
+
+  function duplicate(index) {
+    const questions = parseText(text.value);
+    const copy = { ...questions[index], name: freeName(questions, questions[index].name || "question") };
+    change([...questions.slice(0, index + 1), copy, ...questions.slice(index + 1)]);
+    focusCard(index + 1, ".question-text");
+  }
+
+  function remove(index) {
+    const questions = parseText(text.value);
+    const [removed] = questions.splice(index, 1);
+    change(questions);
+    const undo = button("Undo", () => {
+      const present = parseText(text.value);
+      present.splice(index, 0, removed);
+      change(present);
+      focusCard(index, ".question-text");
+    });
+    news.replaceChildren("Question deleted. ", undo);
+    undo.focus();
+  }
+
+  /** Change the choices of a question and focus one of them. */
+  function changeChoices(index, changeList, focused) {
+    const questions = parseText(text.value);
+    changeList(questions[index].choices);
+    change(questions);
+    cards.children[index].querySelectorAll(".question-choice")[focused]?.focus();
+  }
+
+  function moveChoice(index, place, step) {
+    changeChoices(index, (choices) => choices.splice(place + step, 0, ...choices.splice(place, 1)), place + step);
+  }
+
+  function addChoice(index, place) {
+    changeChoices(index, (choices) => choices.splice(place, 0, ""), place);
+  }
+
+  function drawCard(question, index, count) {
+    const place = `question ${index + 1}`;
+    const problem = element("p", { className: "problem", id: `question-${index}-problem` });
+    const card = element("li", {},
+      labelled("Question", textInput("question-text", question.text, { required: true, maxLength: 500 })),
+      element("div", { className: "question-facts" },
+        labelled("Name in exports", textInput("question-name", question.name,
+          { required: true, maxLength: 40, pattern: "[A-Za-z][A-Za-z0-9_]*", title: "Letters, digits and _, a letter first" })),
+        labelled("Answer", drawKind(question, index))),
+      ...(question.choices.length ? [drawChoices(question, index)] : []),
+      element("p", { className: "question-acts" }, drawRequired(question),
+        signButton("↑", `Move ${place} up`, () => move(index, -1), { className: "quiet move-up", disabled: index === 0 }),
+        signButton("↓", `Move ${place} down`, () => move(index, 1), { className: "quiet move-down", disabled: index === count - 1 }),
+        button("Duplicate", () => duplicate(index)), button("Delete", () => remove(index))),
+      problem);
+    card.querySelector(".question-text").setAttribute("aria-describedby", problem.id);
+    showError(card, question);
+    return card;
+  }
+
+  function drawKind(question, index) {
+    const kinds = [["text", "Free text"], ["choice", "One of several choices"]];
+    const select = element("select", { className: "question-kind" },
+      ...kinds.map(([value, label]) => element("option", { value, textContent: label })));
+    select.value = question.choices.length ? "choice" : "text";
+    select.addEventListener("change", () => {
+      const questions = parseText(text.value);
+      questions[index].choices = select.value === "choice" ? ["", ""] : [];
+      change(questions);
+      focusCard(index, select.value === "choice" ? ".question-choice" : ".question-kind");
+    });
+    return select;
+  }
+
+  function drawRequired(question) {
+    const box = element("input", { type: "checkbox", className: "question-required", checked: !question.optional });
+    box.addEventListener("input", readCards);
+    return element("label", { className: "question-must" }, box, " Must be answered");
+  }
+
+  function drawChoices(question, index) {
+    const { length } = question.choices;
+    const list = element("ol", { className: "choice-rows" }, ...question.choices.map((choice, place) => {
+      const name = `choice ${place + 1}`;
+      const input = textInput("question-choice", choice, { required: true, maxLength: 500 });
+      input.setAttribute("aria-label", `Choice ${place + 1}`);
+      input.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") addChoice(index, place + 1);
+        else if (event.altKey && event.key === "ArrowUp" && place > 0) moveChoice(index, place, -1);
+        else if (event.altKey && event.key === "ArrowDown" && place < length - 1) moveChoice(index, place, 1);
+        else return;
+        event.preventDefault();
+      });
+      return element("li", {}, input,
+        signButton("↑", `Move ${name} up`, () => moveChoice(index, place, -1), { disabled: place === 0 }),
+        signButton("↓", `Move ${name} down`, () => moveChoice(index, place, 1), { disabled: place === length - 1 }),
+        signButton("×", `Remove ${name}`, () => changeChoices(
+          index, (choices) => choices.splice(place, 1), Math.min(place, length - 2)), { disabled: length <= 2 }));
+    }));
+    return element("div", { className: "question-choices" }, list,
+      button("Add a choice", () => addChoice(index, length)));
+  }
+
+  /** Return an input that is written back at each key. A vertical bar separates choices, so none can contain one. */
+  function textInput(className, value, properties) {
+    const input = element("input", { type: "text", className, value, ...properties });
+    const check = () => input.setCustomValidity(
+      input.value.includes(SEPARATOR) ? "A vertical bar separates choices in the text form. Please use another sign." : "");
+    input.addEventListener("input", () => { check(); readCards(); });
+    check();
+    return input;
+  }
+}
+
+/** Return a control below its label. */
+function labelled(label, control) {
+  return element("label", { className: "labelled" }, element("span", { textContent: label }), control);
+}

@@ -1,0 +1,95 @@
+"""Editors of the visit's parts: by keyboard, with the text field behind them, and without scripts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.acts import each_width, violations
+
+STUDY_QUESTIONS = "native_language: What is your native language? | English | German | another\nage?: How old are you?"
+
+
+@pytest.fixture
+def open_visit_step(origin: str, visit: Callable[..., Any], cookie: Any) -> Callable[..., Any]:
+    """Open the step of the settings that has the visit of a draft, as a researcher."""
+
+    async def open_page(draft: Any, **options: Any) -> Page:
+        page: Page = (await visit(**options)).page
+        await page.context.add_cookies([cookie])
+        await page.goto(f"{origin}/admin/campaigns/{draft.row.slug}/settings/visit")
+        return page
+
+    return open_page
+
+
+async def save(page: Page) -> None:
+    await page.get_by_role("button", name="Save settings").press("Enter")
+
+
+async def test_questions_are_built_by_keyboard_and_shown_again(task: Any, open_visit_step: Any) -> None:
+    draft = await task(launched=False)
+    page = await open_visit_step(draft)
+    add_question = page.get_by_role("button", name="Add a question")
+    await add_question.press("Enter")
+    await page.keyboard.type("What is your native language?")
+    cards = page.locator(".question-cards > li")
+    await cards.nth(0).get_by_label("Name in exports").fill("native_language")
+    await cards.nth(0).locator(".question-kind").select_option("One of several choices")
+    await page.keyboard.type("German")
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("English")
+    await page.keyboard.press("Alt+ArrowUp")
+    await cards.nth(0).get_by_label("Choice 3", exact=True).fill("another")
+    await add_question.press("Enter")
+    await page.keyboard.type("How old are you?")
+    await cards.nth(1).get_by_label("Name in exports").fill("age")
+    await cards.nth(1).get_by_label("Must be answered").press("Space")
+    await expect(page.get_by_text("Not saved yet")).to_be_visible()
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(page.locator("textarea[name=questions]")).to_have_value(STUDY_QUESTIONS)
+    await expect(cards).to_have_count(2)
+    await expect(cards.nth(0).get_by_label("Choice 2", exact=True)).to_have_value("German")
+    await expect(page.get_by_text("Not saved yet")).to_have_count(0)
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+
+
+async def test_a_deleted_question_comes_back_and_questions_change_places(task: Any, open_visit_step: Any) -> None:
+    draft = await task(launched=False, questions=STUDY_QUESTIONS)
+    page = await open_visit_step(draft)
+    texts = page.locator(".question-text")
+    await page.get_by_role("button", name="Delete").first.press("Enter")
+    await expect(texts).to_have_count(1)
+    await page.get_by_role("button", name="Undo").press("Enter")
+    await expect(texts.nth(0)).to_have_value("What is your native language?")
+    await page.get_by_role("button", name="Move question 1 down").press("Enter")
+    await expect(texts.nth(1)).to_have_value("What is your native language?")
+    await page.get_by_role("button", name="Duplicate").nth(1).press("Enter")
+    await expect(page.locator(".question-name").nth(2)).to_have_value("native_language_1")
+    await page.get_by_role("button", name="Edit as text").press("Enter")
+    age, language = reversed(STUDY_QUESTIONS.split("\n"))
+    copy = language.replace("native_language", "native_language_1")
+    await expect(page.locator("textarea[name=questions]")).to_have_value(f"{age}\n{language}\n{copy}")
+
+
+async def test_a_mistake_is_shown_at_its_card(task: Any, open_visit_step: Any) -> None:
+    draft = await task(launched=False, questions=STUDY_QUESTIONS)
+    page = await open_visit_step(draft)
+    cards = page.locator(".question-cards > li")
+    await cards.nth(0).get_by_label("Choice 2", exact=True).fill("English")
+    await save(page)
+    await expect(cards.nth(0).get_by_text("give each choice only once")).to_be_visible()
+    await expect(cards.nth(1).locator(".problem")).to_be_hidden()
+    await cards.nth(0).get_by_label("Choice 2", exact=True).fill("German")
+    await expect(cards.nth(0).locator(".problem")).to_be_hidden()
+
+
+async def test_without_scripts_questions_are_a_text(task: Any, plain: Any, cookie: Any) -> None:
+    draft = await task(launched=False, questions=STUDY_QUESTIONS)
+    page = await plain(f"/admin/campaigns/{draft.row.slug}/settings/visit", cookie)
+    (text,) = page.all("textarea", name="questions")
+    assert text.text == " ".join(STUDY_QUESTIONS.split())
