@@ -165,7 +165,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/items/text",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("responses", "try/hit", "rehearse", "remove-rehearsal", "people")
+            for act in ("responses", "try/hit", "try/consent", "rehearse", "remove-rehearsal", "people")
         ),
         f"POST {CAMPAIGN_PAGES_PATH}/alerts/{{alert}}/seen",
         f"POST {CAMPAIGN_PAGES_PATH}/annotators/{{annotator}}/{{action}}",

@@ -10,8 +10,9 @@ export function newestRequest() {
   };
 }
 
-/** Fetch a part of a page. The promise fails if the connection does. */
-export const fetchPart = (address) => fetch(address, { headers: { "X-Easel": "fetch", accept: "text/html" } });
+/** Fetch a part of a page, with the options of `fetch`. The promise fails if the connection does. */
+export const fetchPart = (address, options = {}) =>
+  fetch(address, { ...options, headers: { "X-Easel": "fetch", accept: "text/html" } });
 
 /** Return the content of fetched HTML. */
 export function parsePart(html) {

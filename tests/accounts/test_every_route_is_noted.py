@@ -39,6 +39,7 @@ UNNOTED = {
     ("POST", "/api/v1/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
     ("POST", "/admin/campaigns/{slug}/preview"): "it stores nothing",
     ("PUT", "/admin/campaigns/{slug}/preview"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/try/consent"): "it stores nothing",
 }
 
 PASSWORD = "correct horse battery staple"

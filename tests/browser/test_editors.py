@@ -88,6 +88,33 @@ async def test_a_mistake_is_shown_at_its_card(task: Any, open_visit_step: Any) -
     await expect(cards.nth(0).locator(".problem")).to_be_hidden()
 
 
+async def test_a_consent_text_is_written_from_a_template_and_previewed(task: Any, open_visit_step: Any) -> None:
+    draft = await task(launched=False, consent="My *own* text.")
+    page = await open_visit_step(draft)
+    text = page.locator("textarea[name=consent]")
+    preview = page.get_by_role("region", name="Preview of the consent text")
+    await page.get_by_text("Preview", exact=True).press("Enter")
+    await expect(preview.locator("em")).to_have_text("own")
+    await page.get_by_text("Start from a template").press("Enter")
+    await page.get_by_label("Institution").fill("the University of York")
+    await page.get_by_label("Contact", exact=True).fill("study@example.org")
+    await page.keyboard.press("Enter")
+    await expect(preview.get_by_role("heading", name="About this study")).to_be_visible()
+    await expect(preview.get_by_text("run by the University of York")).to_be_visible()
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await page.get_by_role("button", name="Undo").press("Enter")
+    await expect(text).to_have_value("My *own* text.")
+    await text.fill("<b>No</b> HTML, **yes** Markdown.")
+    await expect(preview.locator("strong", has_text="yes")).to_be_visible()
+    await expect(preview.locator("strong")).to_have_count(1)
+    await expect(preview.locator("b")).to_have_count(0)
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(text).to_have_value("<b>No</b> HTML, **yes** Markdown.")
+
+
 async def test_without_scripts_questions_are_a_text(task: Any, plain: Any, cookie: Any) -> None:
     draft = await task(launched=False, questions=STUDY_QUESTIONS)
     page = await plain(f"/admin/campaigns/{draft.row.slug}/settings/visit", cookie)

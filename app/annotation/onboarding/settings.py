@@ -11,6 +11,7 @@ from app.designs.criteria_settings import CriterionSettings
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 
 MAX_TABLE_CHARACTERS = 100_000
+MAX_CONSENT_CHARACTERS = 20_000
 QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
@@ -39,7 +40,7 @@ class VisitSettings(InputModel):
         description="Show people from a platform the task, the pay and an example first. People with the open link "
         "always see it.",
     )  # fmt: skip
-    consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
+    consent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_CONSENT_CHARACTERS)] = Field(
         default=Campaign.consent, title="Consent", json_schema_extra=EDITABLE,
         description="Markdown that annotators must agree to first. If you change it, they are asked again.",
     )  # fmt: skip

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher_without_csrf, researcher_router
+from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, lifecycle, preview_hit, step_input
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, parse_step_name, settings_of_new_campaign
@@ -108,6 +109,15 @@ async def answer_preview_hit(
     return await render_preview_hit(
         request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number + 1)
     )
+
+
+@router.post(PREVIEW_CAMPAIGN_PATH + "/try/consent")
+async def show_preview_consent(form_values: FormFields) -> HTMLResponse:
+    """Show a consent text that is being written, in HTML as annotators see it. Nothing is stored."""
+    (consent,) = await convert_markdown_texts(
+        form_values.get("consent", "")[:MAX_CONSENT_CHARACTERS], mark_formulas=False
+    )
+    return HTMLResponse(consent)
 
 
 @preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)

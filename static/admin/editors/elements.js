@@ -26,3 +26,8 @@ export function writeText(field, text) {
   field.value = text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
+
+/** Return a control below its label. */
+export function labelled(label, control) {
+  return element("label", { className: "labelled" }, element("span", { textContent: label }), control);
+}

@@ -1,7 +1,7 @@
 // Editor of the questions asked once: a card for each line of the text field. The text field keeps the only copy of the
 // questions: the cards are drawn from it, and each change of a card is written back to it.
 
-import { button, element, signButton, writeText } from "./elements.js";
+import { button, element, labelled, signButton, writeText } from "./elements.js";
 
 const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
 const SEPARATOR = "|";
@@ -222,9 +222,4 @@ function editQuestions(text) {
     check();
     return input;
   }
-}
-
-/** Return a control below its label. */
-function labelled(label, control) {
-  return element("label", { className: "labelled" }, element("span", { textContent: label }), control);
 }
