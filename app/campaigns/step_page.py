@@ -131,6 +131,9 @@ class StepPage:
             "chosen_law": self.settings.update_law,
             "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
+            "practice_answers": list_practice_answer_kinds(self.settings)
+            if self.step == STEP_BY_SETTING["training"]
+            else [],
             "preview_query": form.annotator_preview_query(self.sections, self.design_name, preview_context),
         }
 
@@ -147,3 +150,16 @@ class StepPage:
         entered = dict(self.entered.values) if self.entered else {}
         final_values = self.values | entered | settings_of_chosen_need(self.settings, entered)
         return step_report.list_differences(self.all_sections, self.step, self.stored_values, final_values)
+
+
+def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any]]:
+    """Return how an expected answer is entered by each criterion: by labels, or within a range of points."""
+    return [
+        {
+            "criterion": name,
+            "labels": [*design.classes],
+            "range": design.value_range if design.value_kind == "points" else None,
+            "hint": "1 for the best" if design.value_kind == "order" else "",
+        }
+        for name, design in settings.practice_format.designs
+    ]

@@ -115,6 +115,56 @@ async def test_a_consent_text_is_written_from_a_template_and_previewed(task: Any
     await expect(text).to_have_value("<b>No</b> HTML, **yes** Markdown.")
 
 
+async def test_practice_items_are_built_by_keyboard_and_a_mistake_is_shown_at_its_card(
+    task: Any, open_visit_step: Any
+) -> None:
+    draft = await task(launched=False, items_per_hit=2)
+    page = await open_visit_step(draft)
+    table = page.locator("textarea[name=training]")
+    editor = page.get_by_role("group", name="Training")
+    cards = editor.locator("li")
+    for number, text in enumerate(['Terrible, "never" again.', "Best day of my life!"]):
+        await editor.get_by_role("button", name="Add a practice item").press("Enter")
+        await page.keyboard.type(text)
+        await cards.nth(number).get_by_role("slider").press(("Home", "End")[number])
+    await cards.nth(0).get_by_label("Explanation").fill("It is negative.")
+    await cards.nth(1).get_by_label("Tolerance").fill("wide")
+    await save(page)
+    await expect(cards.nth(1).get_by_text("a tolerance is a number")).to_be_visible()
+    await expect(cards.nth(0).locator(".problem")).to_be_hidden()
+    await cards.nth(1).get_by_label("Tolerance").fill("5")
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    rows = [
+        "text,expected,tolerance,explanation",
+        '"Terrible, ""never"" again.",0,,It is negative.',
+        "Best day of my life!,100,5,",
+    ]
+    await expect(table).to_have_value("\n".join(rows))
+    await expect(cards).to_have_count(2)
+    await expect(cards.nth(0).get_by_label("Text")).to_have_value('Terrible, "never" again.')
+    await expect(page.get_by_text("Not saved yet")).to_have_count(0)
+    await cards.nth(0).get_by_role("button", name="Delete").press("Enter")
+    await editor.get_by_role("button", name="Undo").press("Enter")
+    await expect(cards).to_have_count(2)
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+
+
+async def test_a_table_that_cards_cannot_show_stays_a_table(task: Any, open_visit_step: Any) -> None:
+    draft = await task(launched=False, training='text\texpected\n5" screen\t20\n7" screen\t40', items_per_hit=2)
+    page = await open_visit_step(draft)
+    table = page.locator("textarea[name=training]")
+    await expect(table).to_be_visible()
+    await table.fill("text;expected;set\na;10;x\nb;20;x\nc;30;y\nd;40;y")
+    await page.get_by_role("button", name="Edit as cards").press("Enter")
+    editor = page.get_by_role("group", name="Training")
+    await editor.get_by_label("Text").first.fill("a; b, c")
+    await page.locator("p").get_by_role("button", name="Edit as table").first.press("Enter")
+    await expect(table).to_have_value('text,expected,set\n"a; b, c",10,x\nb,20,x\nc,30,y\nd,40,y')
+
+
 async def test_without_scripts_questions_are_a_text(task: Any, plain: Any, cookie: Any) -> None:
     draft = await task(launched=False, questions=STUDY_QUESTIONS)
     page = await plain(f"/admin/campaigns/{draft.row.slug}/settings/visit", cookie)

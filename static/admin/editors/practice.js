@@ -1,0 +1,165 @@
+// Editor of the practice items of training and qualification: a card for each row of the table in the text field. The
+// text field keeps the only copy of the table. A table with other columns, or none yet readable, is edited as text.
+
+import { button, element, labelled, signButton, writeText } from "./elements.js";
+import { formatTable, parseTable } from "./table.js";
+
+const answerKinds = JSON.parse(document.querySelector("#practice-answers")?.textContent ?? "[]");
+const answerColumns = answerKinds.flatMap(({ criterion }) =>
+  [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
+const COLUMNS = ["text", ...answerColumns, "explanation", "set"];
+
+for (const name of ["training", "qualification"]) {
+  const field = document.querySelector(`textarea#${name}`);
+  if (field && answerKinds.length) editPracticeItems(field);
+}
+
+/** Return the rows of a table as objects; undefined if it has no column of texts, or columns that no card shows. */
+function readItems(text) {
+  if (!text.trim()) return [];
+  const table = parseTable(text);
+  const columns = table?.columns ?? [];
+  const isShown = columns.includes("text") && new Set(columns).size === columns.length
+    && columns.every((column) => COLUMNS.includes(column));
+  return isShown ? table.rows.map(({ cells, line }) =>
+    Object.fromEntries([["line", line], ...columns.map((column, place) => [column, cells[place] ?? ""])])) : undefined;
+}
+
+/** Return the table. It has the columns that some item fills, and those that every table should have. */
+function formatItems(items) {
+  if (!items.length) return "";
+  const used = COLUMNS.filter((column) =>
+    column === "text" || column.startsWith("expected") || items.some((item) => item[column]?.trim()));
+  return formatTable(used, items.map((item) => used.map((column) => item[column] ?? "")));
+}
+
+function editPracticeItems(text) {
+  const { name } = text;
+  const title = text.labels[0].textContent.trim();
+  const errorText = document.querySelector(`#${name}-error`)?.textContent ?? "";
+  let wrongLine = Number(/^Line (\d+):/.exec(errorText)?.[1]);               // until the first change
+  const cards = element("ol", { className: "editor-cards" });
+  const news = element("p");
+  news.setAttribute("role", "status");
+  const add = () => {
+    change([...readItems(text.value), {}]);
+    focusCard(cards.children.length - 1);
+  };
+  const addButton = button("Add a practice item", add, { className: "" });
+  const editor = element("div", { className: "editor", tabIndex: -1 }, cards, news, element("p", {}, addButton));
+  editor.setAttribute("role", "group");
+  editor.setAttribute("aria-label", title);
+  const modeButton = button("", () => show(!text.hidden));
+  text.after(editor, element("p", {}, modeButton));
+  // A wrong entry in folded settings could not be pointed at.
+  editor.addEventListener("invalid", () => {
+    const folded = editor.closest("details");
+    if (folded) folded.open = true;
+  }, { capture: true });
+  addEventListener("pageshow", () => { if (text.hidden) show(true); });       // a browser may restore the text
+  show(true);
+
+  /** Show the cards if the table can be shown so and they are wanted, else the text. */
+  function show(areCardsWanted) {
+    const asCards = areCardsWanted && readItems(text.value) !== undefined;
+    text.hidden = asCards;
+    editor.hidden = !asCards;
+    editor.toggleAttribute("id", asCards);
+    text.id = asCards ? `${name}-text` : name;
+    if (asCards) editor.id = name;
+    modeButton.textContent = asCards ? "Edit as table" : "Edit as cards";
+    news.replaceChildren();
+    if (asCards) draw();
+    else cards.replaceChildren();                                             // their checks must not hold up the form
+  }
+
+  function draw() {
+    cards.replaceChildren(...readItems(text.value).map(drawCard));
+  }
+
+  function change(items) {
+    wrongLine = undefined;
+    news.replaceChildren();
+    writeText(text, formatItems(items));
+    draw();
+  }
+
+  function focusCard(index) {
+    (cards.children[index]?.querySelector("[data-column=text]") ?? addButton).focus();
+  }
+
+  /** Store what the controls of the cards say. They keep the focus. */
+  function readCards(changed) {
+    wrongLine = undefined;
+    const card = changed.closest("li");
+    card.classList.remove("wrong");
+    card.querySelector(".problem").hidden = true;
+    const items = [...cards.children].map((item) => Object.fromEntries(
+      [...item.querySelectorAll("[data-column]")].map(({ dataset, value }) => [dataset.column, value])));
+    writeText(text, formatItems(items));
+  }
+
+  function move(index, step) {
+    const items = readItems(text.value);
+    items.splice(index + step, 0, ...items.splice(index, 1));
+    change(items);
+    focusCard(index + step);
+  }
+
+  function remove(index) {
+    const items = readItems(text.value);
+    const [removed] = items.splice(index, 1);
+    change(items);
+    const undo = button("Undo", () => {
+      const present = readItems(text.value);
+      present.splice(index, 0, removed);
+      change(present);
+      focusCard(index);
+    });
+    news.replaceChildren("Practice item deleted. ", undo);
+    undo.focus();
+  }
+
+  function drawCard(item, index, items) {
+    const place = `${title.toLowerCase()} item ${index + 1}`;
+    const isWrong = item.line === wrongLine;
+    return element("li", { className: isWrong ? "wrong" : "" },
+      labelled("Text", cellControl("textarea", "text", item, { rows: 2, required: true })),
+      ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${name}-${index}-${number}`)),
+      element("div", { className: "question-facts" },
+        labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })),
+        labelled("Set (optional)", cellControl("input", "set", item))),
+      element("p", { className: "question-acts" },
+        signButton("↑", `Move ${place} up`, () => move(index, -1), { disabled: index === 0 }),
+        signButton("↓", `Move ${place} down`, () => move(index, 1), { disabled: index === items.length - 1 }),
+        button("Delete", () => remove(index))),
+      element("p", { className: "problem", textContent: isWrong ? errorText : "", hidden: !isWrong }));
+  }
+
+  /** Return the controls of the expected answer to one criterion: a slider for points, suggestions for labels. */
+  function drawAnswer({ criterion, labels, range, hint }, item, id) {
+    const [expected, tolerance] = ["expected", "tolerance"].map((column) => `${column} ${criterion}`.trim());
+    const answer = cellControl("input", expected, item, { placeholder: hint });
+    const controls = [labelled(`Expected answer ${criterion}`.trim(), answer)];
+    if (labels.length) {
+      answer.setAttribute("list", id);
+      controls.push(element("datalist", { id }, ...labels.map((value) => element("option", { value }))));
+    } else if (range) {
+      const slider = element("input", { type: "range", min: range[0], max: range[1], value: answer.value || "50" });
+      slider.setAttribute("aria-label", `Expected answer ${criterion}`.trim());
+      slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); });
+      answer.addEventListener("input", () => { slider.value = answer.value; });
+      controls.push(slider);
+    }
+    controls.push(labelled("Tolerance (optional)", cellControl("input", tolerance, item, { inputMode: "decimal" })));
+    return element("div", { className: "question-facts" }, ...controls);
+  }
+
+  /** Return a control for a cell of the table, which is written back at each key. */
+  function cellControl(tag, column, item, properties = {}) {
+    const control = element(tag, { ...(tag === "input" ? { type: "text" } : {}), value: item[column] ?? "", ...properties });
+    control.dataset.column = column;
+    control.addEventListener("input", () => readCards(control));
+    return control;
+  }
+}
