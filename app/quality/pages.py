@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 from fastapi import Path as PathParameter
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.database.audit_log import ACTION_PHRASES as ACTIONS_IN_LOG
@@ -40,7 +39,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 # Platforms stand above this room, so the application hands the function in.
 ListPlatformsToApprove = Annotated[
-    Callable[[AsyncConnection, int], Awaitable[Sequence[Any]]], depends_on_app_state("list_platforms_to_approve")
+    Callable[[Any, int], Awaitable[Sequence[Any]]], depends_on_app_state("list_platforms_to_approve")
 ]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
