@@ -223,7 +223,9 @@ def compose_table_part(name: str, method: TableMethod, table: ResultTable, view:
 
 
 def shade_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int | None]) -> FormattedRow:
-    return replace(row, cells=[replace(cell, shade=shade_of_cell(cell.words)) for cell in row.cells])
+    """Return the row of a matrix with the shades of its cells; the first one is the row's name."""
+    name, *cells = row.cells
+    return replace(row, cells=[name, *(replace(cell, shade=shade_of_cell(cell.words)) for cell in cells)])
 
 
 def group_headings(groups: Sequence[Cell]) -> list[str]:

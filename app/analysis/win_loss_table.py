@@ -10,6 +10,7 @@ from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 
 MAX_MATRIX_SIZE = 30  # systems or items; a larger matrix cannot be read
+MAX_NAME_CHARACTERS = 30
 SHADE_COUNT = 10
 RECORD_SEPARATOR = "–"
 
@@ -62,7 +63,7 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
 def shorten_name(answers: Answers, item: int) -> str:
     """Return a system's name, or the beginning of an item's text."""
     text = answers.shown[item] if answers.systems[item] is None else answers.ids[item]
-    return text if len(text) <= MAX_MATRIX_SIZE else text[: MAX_MATRIX_SIZE - 1] + "…"
+    return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 1] + "…"
 
 
 def format_record(wins: int, ties: int, losses: int) -> str | None:

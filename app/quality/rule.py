@@ -53,6 +53,8 @@ class QualityRule(InputModel, ABC):
         name: Key in `QUALITY_RULES`, stored with findings.
         explanation: What the rule can tell and what it cannot, for people.
         condition: When the rule acts, as the end of a sentence: “Warn me when …”. A threshold stands in braces.
+        is_evidence_reported: Whether the rule rests on what a browser reports, which proves nothing. No preset then
+            holds an annotator by it.
         reads_values: Whether the rule reads the values of answers, and so looks at each criterion of a campaign
             separately.
 
@@ -64,6 +66,7 @@ class QualityRule(InputModel, ABC):
     title: ClassVar[str]
     explanation: ClassVar[str]
     condition: ClassVar[str] = ""
+    is_evidence_reported: ClassVar[bool] = False
     reads_values: ClassVar[bool] = True
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float | tuple[float, ...]:  # noqa: ARG002  (some rules read it)

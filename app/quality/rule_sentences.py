@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.errors import Invalid
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule
-from app.quality.settings import PRESET_ACTIONS, QualityPreset, build_rule, parse_rule_action
+from app.quality.settings import QualityPreset, build_rule, parse_rule_action, preset_action
 
 ACTION_FIELD = "action"
 THRESHOLD_PATTERN = re.compile(r"\{(\w+)\}")
@@ -58,7 +58,7 @@ def rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) -> list
 
     """
     try:
-        return [line for name in QUALITY_RULES for line in lines_of_rule(name, PRESET_ACTIONS[preset], fields)]
+        return [line for name in QUALITY_RULES for line in lines_of_rule(name, preset_action(preset, name), fields)]
     except ValueError as problem:
         raise Invalid(f"Check the rules: {problem}. Nothing was changed.") from None
 

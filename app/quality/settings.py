@@ -79,9 +79,15 @@ def parse_preset(value: str) -> QualityPreset:
     raise ValueError(f"“{value}” is not a preset; choose {', '.join(PRESET_ACTIONS)}")
 
 
+def preset_action(preset: QualityPreset, rule_name: str) -> RuleAction:
+    """Return what a preset does about a rule."""
+    action = PRESET_ACTIONS[preset]
+    return "warn" if action == "hold" and QUALITY_RULES[rule_name].is_evidence_reported else action
+
+
 def resolve_rules(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
     """Return all rules by name, from a preset and the lines that differ from it. Raises `ValueError`."""
-    actions = dict.fromkeys(QUALITY_RULES, PRESET_ACTIONS[preset])
+    actions = {name: preset_action(preset, name) for name in QUALITY_RULES}
     thresholds: dict[str, dict[str, str]] = {name: {} for name in QUALITY_RULES}
     for line in lines:
         name, threshold, value = split_rule_line(line)

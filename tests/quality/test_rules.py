@@ -16,6 +16,7 @@ from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, c
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
+from app.quality.settings import resolve_rules
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
 
@@ -263,3 +264,10 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
     assert count_reversed_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
     assert count_repeated_values(labels, within_hits=False) == (0, 2)  # clearly different is half the scale here
+
+
+def test_the_preset_strict_holds_nobody_by_what_a_browser_reports():
+    actions = {name: choice.action for name, choice in resolve_rules("strict", []).items()}
+    assert actions.pop("played") == "warn"
+    assert set(actions.values()) == {"hold"}
+    assert resolve_rules("strict", ["played: hold"])["played"].action == "hold"

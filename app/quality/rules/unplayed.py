@@ -16,6 +16,7 @@ class UnplayedRule(QualityRule):
     """Finds annotators who judge recordings or videos that they have hardly played."""
 
     name: ClassVar[str] = "played"
+    is_evidence_reported: ClassVar[bool] = True
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Does not play recordings"
     condition: ClassVar[str] = (
