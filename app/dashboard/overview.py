@@ -16,6 +16,7 @@ from app.designs.criteria import Criterion
 from app.goals.settings import can_have_goal
 from app.quality import listings as findings
 from app.simulation import rehearsal_offer
+from app.simulation.rehearsal_lessons import load_rehearsal_lessons
 
 
 async def load_scores_parts(
@@ -54,6 +55,7 @@ async def load_campaign_parts(
         "timeline": await timeline.load_timeline(connection, campaign.id),
         "to_review": await findings.list_annotators_to_review(connection, campaign.id),
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer(connection, campaign),
+        "rehearsal_lessons": await load_rehearsal_lessons(connection, campaign),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }
 

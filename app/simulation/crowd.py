@@ -53,6 +53,41 @@ class SimulatedAnnotator:
     hits_done: int = 0
 
 
+@dataclass(frozen=True)
+class DrawnCrowd:
+    """True values and annotators of a simulation, drawn before its first HIT. The same seed draws the same again.
+
+    Attributes:
+        true_values: True values of the items by the first criterion, (N,) in 0..1.
+        unjudgeable_items: Items that cannot be judged, with the reason.
+        difficulty: Difficulty of each segment.
+        habits: Habits of each annotator.
+
+    """
+
+    true_values: npt.NDArray[np.float64]
+    unjudgeable_items: dict[int, str]
+    difficulty: npt.NDArray[np.float64]
+    habits: list[Habits]
+
+
+async def draw_crowd(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    *,
+    annotators: int,
+    population: Population,
+    truth_column: str | None,
+    rng: np.random.Generator,
+    unjudgeable: float = 0.0,
+) -> DrawnCrowd:
+    """Draw true values and annotators of a simulation. The arguments, and what it raises, are those of `simulate`."""
+    true_values = await load_true_values(connection, campaign.id, truth_column, rng)
+    unjudgeable_items = draw_unjudgeable_items(campaign, len(true_values), unjudgeable, rng)
+    difficulty = population.noise * rng.standard_normal(campaign.segment_count)
+    return DrawnCrowd(true_values, unjudgeable_items, difficulty, population.draw_habits(annotators, rng))
+
+
 async def load_true_values(
     connection: AsyncConnection, campaign_id: int, column: str | None, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
@@ -144,12 +179,17 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Campa
         )
 
 
+def simulated_worker_id(number: int) -> str:
+    """Return the worker id of a simulated annotator by their number from 0."""
+    return f"simulated {number}"
+
+
 async def create_simulated_annotators(
     connection: AsyncConnection, campaign: Campaign, all_habits: Sequence[Habits], *, now: datetime
 ) -> list[SimulatedAnnotator]:
     """Create an admitted annotator for each of these habits."""
     driver = await driver_of(connection)
-    arrivals = [Arrival(f"simulated {k}", SIMULATION_PLATFORM.name) for k in range(len(all_habits))]
+    arrivals = [Arrival(simulated_worker_id(k), SIMULATION_PLATFORM.name) for k in range(len(all_habits))]
     return [
         SimulatedAnnotator(
             await find_or_create_assignment(
@@ -215,12 +255,17 @@ async def simulate(
     designs = [criterion.design for criterion in campaign.criteria]
     async with database.begin() as connection:
         await refuse_if_people_answered(connection, campaign)
-        truth = await load_true_values(connection, campaign.id, truth_column, rng)
-        unjudgeable_items = draw_unjudgeable_items(campaign, len(truth), unjudgeable, rng)
-        difficulty = population.noise * rng.standard_normal(campaign.segment_count)
-        crowd = await create_simulated_annotators(
-            connection, campaign, population.draw_habits(annotators, rng), now=clock()
+        drawn = await draw_crowd(
+            connection,
+            campaign,
+            annotators=annotators,
+            population=population,
+            truth_column=truth_column,
+            rng=rng,
+            unjudgeable=unjudgeable,
         )
+        crowd = await create_simulated_annotators(connection, campaign, drawn.habits, now=clock())
+    truth = drawn.true_values
     truths = [truth, *(correlated_true_values(truth, rng) for _ in designs[1:])]
     hits_done = 0
     while hits_done < hits and crowd:
@@ -234,14 +279,14 @@ async def simulate(
                 break
             crowd.remove(annotator)
             continue
-        extra_difficulty = 0.0 if next_hit.hit.segment is None else difficulty.item(next_hit.hit.segment)
+        extra_difficulty = 0.0 if next_hit.hit.segment is None else drawn.difficulty.item(next_hit.hit.segment)
         parts = [
             simulate_hit_answer(
                 annotator,
                 design,
                 true - extra_difficulty,
                 next_hit.hit.items,
-                unjudgeable_items=unjudgeable_items,
+                unjudgeable_items=drawn.unjudgeable_items,
                 rng=rng,
             )
             for design, true in zip(designs, truths, strict=True)

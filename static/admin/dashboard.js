@@ -11,7 +11,7 @@ import { localizeTimes } from "./times.js";
 
 const SEARCH_DELAY_MS = 250;
 const MIN_MS_BETWEEN_UPDATES = 2000;
-const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#cards", "#scores", "#item", "#unjudged", "#match-matrix", "#course", "#timeline"];
+const PARTS = [".campaign-head", ".by-criterion", "#without-crowd", "#left-over", "#lessons", "#cards", "#scores", "#item", "#unjudged", "#match-matrix", "#course", "#timeline"];
 
 const byId = (id) => document.getElementById(id);
 const dashboard = byId("dashboard");

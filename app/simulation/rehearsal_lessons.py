@@ -1,0 +1,228 @@
+"""Lessons of a finished rehearsal: what its record says about the campaign, and what to change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.accounts.roles import SEE_CAMPAIGN, SEE_PEOPLE
+from app.designs.campaign import Campaign
+from app.errors import pluralize
+from app.goals.progress import stored_goal_text
+from app.goals.settings import NO_GOAL
+from app.http.languages.catalogue import ENGLISH, format_money
+from app.inference.ground.arrays import Array
+from app.inference.ground.inestimable import Inestimable
+from app.inference.ground.metrics import spearman
+from app.selection.threshold_line import limit_best_item_count
+from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record
+from app.simulation.rehearsals import MAX_REHEARSAL_HITS
+
+BEST_SHARE = 0.1  # of the items, if the goal does not say how many are the best
+LOW_CORRELATION = 0.8  # with the true values; below it, more than a third of the variance of ranks is noise
+MAX_MINUTES_SHOWN = 120  # longer times are shown in hours
+
+
+@dataclass(frozen=True)
+class RehearsalFigures:
+    """Figures of a finished rehearsal.
+
+    Attributes:
+        correlation: Rank correlation of scores and true values; None if it cannot be computed.
+        best_count: How many items count as the best; None if scores have no order.
+        best_found: How many of the highest scores belong to the best items.
+
+    """
+
+    annotators: int
+    hits: int
+    is_complete: bool
+    correlation: float | None
+    best_count: int | None
+    best_found: int
+    careless: int
+    careless_noticed: int
+    careful: int
+    careful_held: int
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A sentence about a rehearsal, and the page with more.
+
+    Attributes:
+        page: Address of the page, after the address of the campaign.
+        link_text: Text of the link.
+        needed_right: Right that the page needs.
+
+    """
+
+    sentence: str
+    page: str
+    link_text: str
+    needed_right: str
+
+
+@dataclass(frozen=True)
+class RehearsalLessons:
+    """Lessons of a rehearsal; `advice` says what to change, and is empty if nothing is wrong."""
+
+    lessons: Sequence[Lesson]
+    advice: str
+
+
+def compute_figures(campaign: Campaign, record: RehearsalRecord) -> RehearsalFigures:
+    """Return the figures of a rehearsal. Items that every HIT shows are left out of the correlation and of the best."""
+    careless = [annotator for annotator in record.annotators if annotator.is_careless]
+    careful = [annotator for annotator in record.annotators if not annotator.is_careless]
+    true_values, scores = (np.delete(values, campaign.always_shown) for values in (record.true_values, record.scores))
+    can_compare = campaign.criteria[0].design.is_ordered and len(scores) > 1
+    best_count = count_best_items(campaign, len(scores)) if can_compare else None
+    return RehearsalFigures(
+        annotators=len(record.annotators),
+        hits=record.hit_count,
+        is_complete=record.is_complete,
+        correlation=rank_correlation(true_values, scores) if can_compare else None,
+        best_count=best_count,
+        best_found=count_best_found(true_values, scores, best_count) if best_count else 0,
+        careless=len(careless),
+        careless_noticed=sum(annotator.is_held or annotator.has_finding for annotator in careless),
+        careful=len(careful),
+        careful_held=sum(annotator.is_held for annotator in careful),
+    )
+
+
+def count_best_items(campaign: Campaign, item_count: int) -> int:
+    """Return how many items the goal asks for as the best, or else a tenth."""
+    wanted = campaign.best_items if campaign.goal == "best" else round(BEST_SHARE * item_count)
+    return limit_best_item_count(wanted, item_count)
+
+
+def count_best_found(true_values: Array, scores: Array, best_count: int) -> int:
+    """Return how many of the `best_count` highest scores belong to items whose true value is among the highest.
+
+    Items that share the lowest of these true values are all among the highest.
+    """
+    lowest_best = np.sort(true_values)[-best_count]
+    highest = np.argsort(-scores, kind="stable")[:best_count]
+    return int(np.count_nonzero(true_values[highest] >= lowest_best))
+
+
+def rank_correlation(true_values: Array, scores: Array) -> float | None:
+    """Return the rank correlation; None if all items are equal on one side."""
+    try:
+        return spearman(true_values, scores)
+    except Inestimable:
+        return None
+
+
+def list_lessons(campaign: Campaign, figures: RehearsalFigures) -> list[Lesson]:
+    """Return the lessons that the figures allow, one sentence each."""
+    lessons = [
+        Lesson(work_sentence(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
+        Lesson(cost_sentence(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
+        Lesson(correlation_sentence(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
+        Lesson(best_items_sentence(figures), "#scores", "Scores", SEE_CAMPAIGN),
+        Lesson(careless_sentence(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(careful_sentence(figures), "/checks", "Quality", SEE_PEOPLE),
+    ]
+    return [lesson for lesson in lessons if lesson.sentence]
+
+
+def work_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
+    """Return who answered how much, and how long people would work for that if the campaign says so."""
+    sentence = f"{pluralize(figures.annotators, 'annotator')} answered {pluralize(figures.hits, 'HIT')}"
+    if not campaign.minutes_per_hit:
+        return f"{sentence}."
+    minutes = figures.hits * campaign.minutes_per_hit
+    time = pluralize(round(minutes), "minute") if minutes <= MAX_MINUTES_SHOWN else f"{minutes / 60:,.1f} hours"
+    return f"{sentence}: {time} of work for people, at {campaign.minutes_per_hit:g} min each."
+
+
+def cost_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
+    """Return what people would cost; empty if pay is not set."""
+    if not campaign.pay_per_hit:
+        return ""
+    amounts = campaign.pay_per_hit * figures.hits, campaign.pay_per_hit
+    cost, pay = (format_money(amount, campaign.currency, ENGLISH) for amount in amounts)
+    return f"With people, these HITs would cost {cost}, at {pay} each."
+
+
+def correlation_sentence(figures: RehearsalFigures) -> str:
+    """Return how near scores are to the truth; empty if that cannot be computed."""
+    if figures.correlation is None:
+        return ""
+    return f"The rank correlation of scores and true values is {figures.correlation:.2f}."
+
+
+def best_items_sentence(figures: RehearsalFigures) -> str:
+    """Return how many of the best items were found; empty if scores have no order."""
+    if figures.best_count is None:
+        return ""
+    if figures.best_count == 1:
+        return f"The truly best item {'has' if figures.best_found else 'does not have'} the highest score."
+    count = f"{figures.best_count:,}"
+    return f"{figures.best_found:,} of the {count} truly best items are among the {count} with the highest scores."
+
+
+def careless_sentence(figures: RehearsalFigures) -> str:
+    """Return how many careless annotators the rules noticed; empty if there were none."""
+    if not figures.careless:
+        return ""
+    return f"Rules noticed {figures.careless_noticed:,} of {pluralize(figures.careless, 'careless annotator')}."
+
+
+def careful_sentence(figures: RehearsalFigures) -> str:
+    """Return how many careful annotators were held; empty if there were none."""
+    if not figures.careful:
+        return ""
+    if not figures.careful_held:
+        return "Rules held no careful annotator by mistake."
+    return f"Rules held {figures.careful_held:,} of {pluralize(figures.careful, 'careful annotator')} by mistake."
+
+
+def advise_change(campaign: Campaign, figures: RehearsalFigures) -> str:
+    """Return what to change first in the campaign; empty if nothing is wrong."""
+    return advise_judgments(campaign, figures) or advise_rules(figures) or advise_precision(campaign, figures)
+
+
+def advise_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
+    """Return how to get the judgments that items or the goal lack; empty if there are enough."""
+    has_goal = campaign.goal != NO_GOAL
+    if has_goal and campaign.goal_reached == stored_goal_text(campaign):
+        return ""
+    if figures.is_complete:
+        needs_more = "The goal was not reached: ask for more judgments per item, or choose a goal that needs fewer."
+        return needs_more if has_goal else ""
+    missed = "The goal was not reached, and some items lack judgments" if has_goal else "Some items lack judgments"
+    if figures.hits >= MAX_REHEARSAL_HITS:
+        return f"{missed}, because a rehearsal ends after {MAX_REHEARSAL_HITS:,} HITs: rehearse with fewer items."
+    return f"{missed}: plan for more annotators, or let each of them answer more HITs."
+
+
+def advise_rules(figures: RehearsalFigures) -> str:
+    """Return how to change the rules; empty if they noticed all careless annotators and held no careful one."""
+    if figures.careful_held:
+        return "Careful annotators were held: make the rule that held them less strict, or let it only warn."
+    if figures.careless_noticed < figures.careless:
+        return "Not all careless annotators were noticed: add gold items, or another rule about answers."
+    return ""
+
+
+def advise_precision(campaign: Campaign, figures: RehearsalFigures) -> str:
+    """Return what to do if scores are far from the truth in a campaign that has no goal; otherwise empty."""
+    if campaign.goal == NO_GOAL and figures.correlation is not None and figures.correlation < LOW_CORRELATION:
+        return "Scores differ much from the true values: ask for more judgments per item."
+    return ""
+
+
+async def load_rehearsal_lessons(connection: AsyncConnection, campaign: Campaign) -> RehearsalLessons | None:
+    """Load the lessons of a finished rehearsal; None for other campaigns, and before the first answer."""
+    if campaign.rehearsal_of is None or campaign.status != "finished":
+        return None
+    record = await load_rehearsal_record(connection, campaign)
+    if record is None or not record.hit_count:
+        return None
+    figures = compute_figures(campaign, record)
+    return RehearsalLessons(list_lessons(campaign, figures), advise_change(campaign, figures))
