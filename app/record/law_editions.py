@@ -58,17 +58,15 @@ async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetim
     Annotation continues meanwhile. If interrupted, the campaign keeps its edition, and the call can be repeated.
 
     Raises:
-        Conflict: `not_launched` or `newest_edition`.
+        Conflict: `not_launched`, `newest_edition` or `not_replayable`.
 
     """
-    async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        if campaign.status == "draft":
-            raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
-        before = await load_law_edition(connection, campaign)
-    if before.is_newest:
-        raise Conflict(f"“{campaign.name}” already uses the newest edition of {before.law}.", code="newest_edition")
-    await recompute_under_newest_edition(engine, campaign.id, now=now)
+    campaign, before = await load_campaign_to_move(engine, slug)
+    _, needs_process = await load_revision_need(engine, campaign.id)
+    async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
+        # Another request may have moved the campaign while this one waited for the lock.
+        await load_campaign_to_move(engine, slug)
+        await recompute_under_newest_edition(engine, campaign.id, in_process=needs_process, now=now)
     async with engine.begin() as connection:
         await log_change(
             connection,
@@ -80,18 +78,35 @@ async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetim
     return before
 
 
-async def recompute_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def load_campaign_to_move(engine: AsyncEngine, slug: str) -> tuple[Campaign, LawEdition]:
+    """Return a campaign of an older edition, and that edition. Raises `Conflict` (`not_launched`, `newest_edition`)."""
+    async with engine.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        if campaign.status == "draft":
+            raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
+        edition = await load_law_edition(connection, campaign)
+    if edition.is_newest:
+        raise Conflict(f"“{campaign.name}” already uses the newest edition of {edition.law}.", code="newest_edition")
+    return campaign, edition
+
+
+async def recompute_under_newest_edition(
+    engine: AsyncEngine, campaign_id: int, *, in_process: bool, now: datetime
+) -> None:
     """Make a revision from the same answers and decisions, under the newest edition of the campaign's law.
 
-    Takes one connection, and another process if a replay takes long; see `revisions`.
+    Args:
+        engine: The database.
+        campaign_id: The campaign.
+        in_process: Whether another process does it, because the replay takes long.
+        now: Stored as the time of the finish if the revision finishes the campaign.
+
     """
-    _, needs_process = await load_revision_need(engine, campaign_id)
-    async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        if needs_process:
-            url = engine.url.render_as_string(hide_password=False)
-            await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
-        else:
-            await make_newest_edition(engine, campaign_id, now=now)
+    if in_process:
+        url = engine.url.render_as_string(hide_password=False)
+        await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
+    else:
+        await make_newest_edition(engine, campaign_id, now=now)
 
 
 async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:

@@ -1,5 +1,7 @@
 """A campaign keeps the edition of its update law with which it began, until somebody moves it to the newest one."""
 
+import asyncio
+
 import pytest
 from sqlalchemy import text
 
@@ -104,3 +106,13 @@ async def test_the_page_offers_the_newest_edition_and_moves_the_campaign(engine,
     page = await researcher.get(moved.headers["location"])
     assert "All scores follow the newest edition of the update law." in page.text
     assert "Recompute under edition" not in page.text
+
+
+async def test_of_two_moves_at_once_one_is_made_and_logged(engine):
+    campaign = await create_older_campaign(engine, SECOND_EDITION_INITIAL_STATE)
+    moves = [law_editions.move_to_newest_edition(engine, campaign.slug, now=NOW) for _ in range(2)]
+    results = await asyncio.gather(*moves, return_exceptions=True)
+    (refusal,) = (result for result in results if isinstance(result, Conflict))
+    assert refusal.code == "newest_edition"
+    logged = "SELECT count(*) FROM audit_log WHERE action = 'answers.recomputed' AND campaign_id = :id"
+    assert await fetch_value(engine, logged, id=campaign.id) == 1
