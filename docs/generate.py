@@ -34,7 +34,7 @@ CODE_FIRST = ("Note", "MediaProblem")  # calls that name the code as their first
 # Explanations of codes whose message is composed of several sentences, so that no single one explains the code.
 EXPLANATIONS = {
     "all_are_best": "All items would count as the best. Choose another goal, or fewer best items.",
-    "excel_workbook": "This is an Excel workbook. Save it as CSV UTF-8 and upload that.",
+    "excel_workbook": "This is an old or binary Excel workbook. Save it as .xlsx or as CSV UTF-8 and upload that.",
     "json_unreadable": "this is not valid JSON.",
     "media_type_unknown": "is not an image, a recording or a video that browsers can show.",
     "media_unnamed": "No item names … in the zip. Nothing was imported.",

@@ -26,6 +26,7 @@ from app.server import serve
 from app.settings import Settings, easel_command_to_type
 from tests.database.test_embedded import run_sql, wait_until
 from tests.media.files import png, table, zipped
+from tests.workbooks import workbook_bytes
 
 ITEMS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
 BETTER = (
@@ -177,6 +178,14 @@ def test_a_template_and_replace_are_passed_on(easel, files):
     easel("campaign", "import", "verbs", files / "items.csv", "--replace", "--template", "to {text}")
     easel("campaign", "launch", "verbs")
     assert "v0,to verb 0,verb 0," in easel("export", "verbs", "items").output
+
+
+def test_a_sheet_of_a_workbook_is_imported(easel, tmp_path):
+    easel("campaign", "create", "--name", "Verbs", "--question", "Q?")
+    workbook = tmp_path / "items.xlsx"
+    workbook.write_bytes(workbook_bytes({"Train": [["id", "text"], [1, "a"]], "Test": [["id", "text"], [2, "b"]]}))
+    told = easel("campaign", "import", "verbs", workbook, "--sheet", "Test").output
+    assert told.startswith("Imported 1 item. The file has 1 row in 2 lines.\nSheet “Test” was read, one of 2.\n")
 
 
 def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):

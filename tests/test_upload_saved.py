@@ -408,7 +408,7 @@ OLE = (
 
 
 NO_TABLES = [
-    (zipped(**{"[Content_Types].xml": "", "xl/workbook.xml": ""}), "an Excel workbook", "excel_workbook"),
+    (zipped(**{"[Content_Types].xml": "", "xl/workbook.bin": ""}), "an Excel workbook of another", "excel_workbook"),
     (OLE + "Workbook".encode("utf-16-le"), "an old Excel workbook", "excel_workbook"),
     (OLE + "WordDocument".encode("utf-16-le"), "an old Word document", "not_a_table"),
     (OLE, "a document of Microsoft Office", "not_a_table"),

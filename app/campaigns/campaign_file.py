@@ -67,13 +67,17 @@ class ItemsOfFile(BaseModel):
         default=[], description="Columns to keep without their special meaning."
     )
     file: RequiredLine | None = Field(
-        default=None, description="Name of a CSV, TSV or JSON file in the folder of this file, or in one below it."
+        default=None,
+        description="Name of a CSV, TSV, JSON or XLSX file in the folder of this file, or in one below it.",
     )
     encoding: RequiredLine | None = Field(
         default=None, description="Encoding of that file if it is not Unicode, such as `windows-1252`."
     )
     quotes: Literal["cells", "text"] | None = Field(
         default=None, description="Whether its quotation marks enclose cells or are part of the text."
+    )
+    sheet: RequiredLine | None = Field(
+        default=None, description="Sheet to read if it is an Excel workbook. Default: the first one that has content."
     )
     rows: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_ITEMS_IN_CAMPAIGN_FILE)] | None = Field(
         default=None,

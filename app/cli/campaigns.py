@@ -211,6 +211,9 @@ quotes_option = click.option(
     type=click.Choice(["cells", "text"]),
     help="Whether quotation marks enclose cells or are part of the text. Default: detected from the file.",
 )
+sheet_option = click.option(
+    "--sheet", metavar="NAME", help="Sheet of an Excel workbook. Default: the first one that has content."
+)
 
 
 @campaign.command("import")
@@ -240,20 +243,22 @@ quotes_option = click.option(
 )
 @encoding_option
 @quotes_option
+@sheet_option
 @click.option("--replace", is_flag=True, help="Replace the items of the draft; otherwise they are added.")
 @click.option("--media", type=READABLE_FILE, help="Zip with the images, recordings or videos that items name.")
 def import_item_file(
     slug: str,
     file: Path,
     media: Path | None,
+    *,
     encoding: str | None,
     quotes: str | None,
-    *,
+    sheet: str | None,
     replace: bool,
     **column_options: Any,
 ) -> None:
-    """Import the items of a CSV, TSV or JSON FILE, optionally in a gzip or zip: all of them, or none if one is refused.
-    A file with the columns `system`, `segment` and `output` has outputs of systems.
+    """Import the items of a CSV, TSV, JSON or XLSX FILE, optionally in a gzip or zip: all, or none if one is refused. A
+    file with the columns `system`, `segment` and `output` has outputs of systems.
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
@@ -267,7 +272,7 @@ def import_item_file(
                 file=opened,
                 name=file.name,
                 mapping=ColumnMapping(identifier, ignored=ignored, **column_options),
-                read_options=ReadOptions(encoding, quotes),
+                read_options=ReadOptions(encoding, quotes, sheet),
                 replace=replace,
                 max_mb=limits.max_upload_mb,
                 media=packed,
@@ -310,7 +315,7 @@ def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]
 @click.argument("file", type=READABLE_FILE)
 @add_answer_file_options
 def import_response_file(slug: str, file: Path, **option_values: str | None) -> None:
-    """Import answers that were given elsewhere as responses: CSV, TSV or JSON.
+    """Import answers that were given elsewhere as responses: CSV, TSV, JSON or XLSX.
 
     FILE has a row for each item of a HIT, with the columns hit, annotator, item and value. It can also be an export of
     responses or a result file of Mechanical Turk (Input.id1.., Answer.range1..). For other tables, the options name the

@@ -56,7 +56,7 @@ def reader_of_sent_items(sent: SentCampaign, max_mb: int) -> tuple[str, Callable
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
-        options = ReadOptions(items_of_file.encoding, items_of_file.quotes)
+        options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet)
         return table.name, partial(read_table, table.file, table.name, max_mb=max_mb, read_options=options)
     if items_of_file.rows:
         document = sent.parsed_file.document

@@ -117,6 +117,8 @@ class UploadPreview:
     meanings: tuple[ColumnMeaning, ...] = ()
     read_as: ReadOptions = UNICODE_OPTIONS
     quotes: str | None = None
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     looks_like: str | None = None
 
@@ -173,7 +175,13 @@ def preview_uploaded_file(
             design,
         )
     return replace(
-        upload_preview, line_count=upload.line_count, notes=upload.notes, read_as=read_options, quotes=upload.quotes
+        upload_preview,
+        line_count=upload.line_count,
+        notes=upload.notes,
+        read_as=read_options,
+        quotes=upload.quotes,
+        sheet=upload.sheet,
+        sheets=upload.sheets,
     )
 
 

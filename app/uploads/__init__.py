@@ -1,8 +1,8 @@
-"""Uploaded tables: CSV, TSV and JSON as other programs save them, read row by row, with the line number of each row.
+"""Uploaded tables (CSV, TSV, JSON, XLSX) as other programs save them, read row by row, with the line of each row.
 
 `read_table` turns an open file into an `UploadedTable` of `UploadedRow`s. `containers.py` unpacks gzip and zip,
-`encodings.py` decodes the bytes, `delimited.py` and `json_rows.py` read the two kinds of formats, `quote_mode.py`
-decides what quotation marks mean, and `rows.py` has the types and limits.
+`encodings.py` decodes the bytes, `delimited.py`, `json_rows.py` and `workbooks.py` read the formats,
+`quote_mode.py` decides what quotation marks mean, and `rows.py` has the types and limits.
 
 Pure: reads an open binary file and returns values. Bad files raise `Invalid`, whose message and details give the line.
 Open `__init__.py` first.
@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from app.errors import Invalid, TooLarge
-from app.uploads import containers, encodings
+from app.uploads import containers, encodings, workbooks
 from app.uploads.containers import ZIP_SIGNATURE
 from app.uploads.delimited import read_delimited_table
 from app.uploads.encodings import ENCODINGS
@@ -72,11 +72,13 @@ def read_table(
 
     Raises:
         TooLarge: `file_too_large`, `too_many_rows`.
-        Invalid: `file_empty`; what `unpack_uploaded_table`, `decode_chunks`, and `read_delimited_table` or
-            `read_json_table` raise; `cell_too_long` while the rows are read.
+        Invalid: `file_empty`; what `unpack_uploaded_table`, `decode_chunks`, and `read_delimited_table`,
+            `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
 
     """
     check_upload_size(file, max_mb)
+    if workbooks.is_workbook(file):
+        return workbooks.read_workbook_table(file, max_mb=max_mb, sheet=read_options.sheet)
     table = containers.unpack_uploaded_table(file, file_name, max_mb=max_mb)
     text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()

@@ -26,7 +26,7 @@ DENSE_BYTES = 2**23  # tables up to this size may have any density
 MAX_DENSITY = 200  # bytes of a table for each byte of its packed form; tables of texts have 3 to 20
 
 SAVE_AS_CSV_ADVICE = "Save the table as CSV in UTF-8 and upload that."
-EXCEL_ADVICE = "In Excel, save it as CSV UTF-8 and upload that."
+EXCEL_ADVICE = "In Excel, save it as an Excel workbook (.xlsx) or as CSV UTF-8, and upload that."
 LIBREOFFICE_ADVICE = "In LibreOffice, save it as Text CSV in UTF-8 and upload that."
 APPLE_ADVICE = "Choose File, Export To, CSV, with Unicode (UTF-8) as its encoding, and upload that."
 DOCUMENT_ADVICE = "Copy its table into a spreadsheet, save that as CSV in UTF-8, and upload it."
@@ -45,7 +45,7 @@ def pandas_advice(pandas_reader: str) -> str:
     return f"Convert it, for example with pandas.{pandas_reader}(…).to_csv(…, index=False), and upload that."
 
 
-EXCEL_FORMAT = ForeignFormat("an Excel workbook", EXCEL_ADVICE)
+EXCEL_FORMAT = ForeignFormat("an Excel workbook of another kind than .xlsx", EXCEL_ADVICE)
 OLD_EXCEL_FORMAT = ForeignFormat("an old Excel workbook (.xls)", EXCEL_ADVICE)
 FORMAT_BY_SIGNATURE = {  # by (offset, bytes), long enough that no header of a table begins with them
     (0, b"PAR1\x15"): ForeignFormat("a Parquet file", pandas_advice("read_parquet")),
@@ -82,7 +82,7 @@ FORMAT_BY_OLE_PART = {  # by the name of a part
     "WordDocument": ForeignFormat("an old Word document (.doc)", DOCUMENT_ADVICE),
     "PowerPoint Document": ForeignFormat("an old PowerPoint presentation (.ppt)", DOCUMENT_ADVICE),
     "EncryptedPackage": ForeignFormat(
-        "an Office document with a password", "Save it without a password, as CSV UTF-8."
+        "an Office document with a password", "Save it without a password and upload that."
     ),
 }
 FORMAT_BY_ZIP_PATH = {  # by the beginning of a part's path

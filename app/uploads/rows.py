@@ -31,11 +31,13 @@ class ReadOptions:
         encoding: One of `encodings.ENCODINGS`; None for Unicode.
         quotes: `cells` if quotation marks enclose cells, `text` if they are part of the text; None to let the file
             decide.
+        sheet: Name of the sheet of a workbook; None for the first one that has content.
 
     """
 
     encoding: str | None = None
     quotes: str | None = None
+    sheet: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,13 @@ class UploadedTable:
     """A table whose rows are read lazily, and once.
 
     Attributes:
-        format: csv, tsv or jsonl.
+        format: csv, tsv, jsonl or xlsx.
         columns: All columns; from JSON, those of any row.
         line_count: Number of lines of the file, including blank ones.
         notes: Sentences about how the file was read, if an uploader may have expected something else.
         quotes: `cells` or `text`, as in `ReadOptions`, if a CSV or TSV file has quotation marks.
+        sheet: Name of the sheet that was read, if the file is a workbook.
+        sheets: Names of all sheets of the workbook.
 
     """
 
@@ -58,6 +62,8 @@ class UploadedTable:
     line_count: int = 0
     notes: tuple[str, ...] = ()
     quotes: str | None = None
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
 
 
 def refuse_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:

@@ -5,6 +5,7 @@ import json
 
 from tests.api.conftest import API
 from tests.api.test_api import SETTINGS, refused
+from tests.workbooks import workbook_bytes
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
 PRIORS = "id,text,alpha,beta\n" + "".join(f"{k},a{k},2,3\n" for k in range(3))
@@ -71,3 +72,18 @@ async def test_a_meaning_can_be_declined(api_client):
     done = (await send(api_client, address, content, ignore="check")).json()
     assert (done["imported"], done["checks"]) == (2, 0)
     refused(await send(api_client, address, content, ignore="everything"), 422, "invalid")
+
+
+async def test_a_workbook_comes_as_a_body_or_in_a_form_and_names_its_sheet(api_client):
+    address = await new(api_client)
+    workbook = workbook_bytes({"Train": [["id", "text"], [1, "a"]], "Test": [["id", "text"], [2, "b"], [3, "c"]]})
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    assert (await send(api_client, address, workbook, kind)).json()["imported"] == 1
+    done = await api_client.post(
+        f"{address}/items", params={"replace": True, "sheet": "Test"}, files={"file": ("items.xlsx", workbook)}
+    )
+    assert (done.json()["imported"], done.status_code) == (2, 201)
+    found = (await api_client.get(f"{address}/items")).json()["items"]
+    assert [(item["id"], item["text"]) for item in found] == [("2", "b"), ("3", "c")]
+    refused(await send(api_client, address, workbook, kind, sheet="Dev"), 422, "sheet_unknown")
+    refused(await send(api_client, address, workbook_bytes({"A": []}), kind), 422, "file_empty")

@@ -5,6 +5,7 @@ import re
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.test_routes import create, upload
 from tests.media.files import png, zipped
+from tests.workbooks import workbook_bytes
 
 GERMAN = "id,text\ns1,Der Hund schläft.\ns2,Grüße aus Köln.\n".encode("cp1252")
 STRAY = 'id,text\ns1,"Well begun\ns2,Plain.\ns3,Ends here"\ns4,ok\n'
@@ -108,3 +109,27 @@ async def test_the_list_at_the_end_of_a_zip_is_enough(researcher):
     page = await preview_of_pictures(researcher, content[content.index(b"PK\x01\x02") :])
     assert "The zip lacks 2 files that rows name: b.png, c.png." in page
     assert "It has 1 file that no row names: x.png." in page
+
+
+SHEETS = {"Train": [["id", "text"], [1.0, "abide"]], "Test": [["id", "text"], ["t1", "bide"], ["t2", "stay"]]}
+
+
+async def test_a_workbook_is_read_and_another_of_its_sheets_can_be_chosen(researcher, engine):
+    address = await create(researcher)
+    page = await preview(researcher, address, workbook_bytes(SHEETS), "a.xlsx")
+    assert "<b>1 row</b>, in 2 lines of XLSX" in page.text
+    assert "Sheet “Train” was read, one of 2." in page.text
+    chosen = await preview(researcher, address, workbook_bytes(SHEETS), "a.xlsx", sheet="Test")
+    assert "<option selected>Test</option>" in chosen.text
+    done = await upload(researcher, address, workbook_bytes(SHEETS), shown="text", sheet="Test")
+    assert done.headers["location"] == f"{address}/items?done=imported"
+    assert await fetch_rows(engine, "SELECT external_id, shown FROM items ORDER BY number") == [
+        ("t1", "bide"),
+        ("t2", "stay"),
+    ]
+
+
+async def test_a_sheet_that_the_workbook_lacks_is_refused_on_the_page(researcher):
+    address = await create(researcher)
+    page = await preview(researcher, address, workbook_bytes(SHEETS), "a.xlsx", sheet="Dev")
+    assert "This workbook has no sheet “Dev”. It has Train, Test." in page.text

@@ -61,11 +61,12 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
     409: "`not_a_draft`, `kinds_mixed`",
     413: (
         "`too_large`, `file_too_large`, `too_many_rows`, `too_many_items`, `too_many_outputs`, `gzip_too_dense`, "
-        "`zip_too_dense`, `zip_too_many_files`, `media_file_too_large`, `media_too_large`"
+        "`workbook_too_large`, `zip_too_dense`, `zip_too_many_files`, `media_file_too_large`, `media_too_large`"
     ),
-    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `not_a_table`, `gzip_unreadable`, "
-    "`zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), `encoding_unknown`, `encoding_unsuited`, "
-    "`nul_byte`, `csv_unreadable`, `quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
+    422: "The file: `file_missing`, `file_empty`, `excel_workbook`, `workbook_unreadable`, `sheet_unknown`, "
+    "`not_a_table`, `gzip_unreadable`, `zip_not_one_table`, `not_utf8` (`details.encodings` can be chosen), "
+    "`encoding_unknown`, `encoding_unsuited`, `nul_byte`, `csv_unreadable`, "
+    "`quotes_unclear`, `quotes_unknown`, `json_unreadable`, `json_no_rows`, "
     "`json_several_lists`, `ragged_row`, `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`, "
     "`cell_too_long`. What is shown: `shown_not_chosen`, `column_unknown`, `template_invalid`, `shown_empty`, "
     "`shown_too_long`. Ids: `id_missing`, `id_too_long`, `id_twice`, `id_taken`. Priors: `prior_invalid`, "
@@ -85,9 +86,13 @@ def get_read_as(
         str | None,
         Query(description="`cells` if quotation marks enclose cells, `text` if they are part of the text."),
     ] = None,
+    sheet: Annotated[
+        str | None,
+        Query(description="Sheet of an Excel workbook. Default: the first one that has content.", max_length=200),
+    ] = None,
 ) -> ReadOptions:
     """Return how to read a table where the file itself does not say."""
-    return ReadOptions(encoding, quotes)
+    return ReadOptions(encoding, quotes, sheet)
 
 
 def get_column_mapping(
@@ -126,7 +131,7 @@ async def import_items_into_campaign(
     read_as: Annotated[ReadOptions, Depends(get_read_as)],
     replace: Annotated[bool, Query(description="Replace the present items.")] = False,
 ) -> items.ItemImportReceipt:
-    """Import a CSV, TSV or JSON file into a draft, sent as the body or as the field `file` of a form: all rows or none.
+    """Import a CSV, TSV, JSON or XLSX file into a draft, as the body or the field `file` of a form: all rows or none.
 
     JSON is an object on each line, a list of objects, or an object with one list of objects. The file may be packed by
     gzip or zip. Send the images, recordings and videos that items or outputs name as a zip in the field `media` of the

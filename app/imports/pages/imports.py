@@ -73,7 +73,7 @@ def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, 
 
 def read_options_of_form(form_data: FormData) -> ReadOptions:
     """Return how to read the file, as the form says."""
-    return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"))
+    return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"), form_text(form_data, "sheet"))
 
 
 @router.post(CAMPAIGN_PATH + "/items/preview")

@@ -1,0 +1,201 @@
+"""Excel workbooks (.xlsx): the rows of one sheet, with each cell as the text that a person sees.
+
+openpyxl reads the sheet row by row. The sizes in the zip's directory are checked before that: zipfile unpacks no part
+beyond the size that the directory gives. Lines of the table are the sheet's row numbers.
+"""
+
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, time
+from functools import partial
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+import openpyxl
+
+from app.errors import Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
+from app.uploads.containers import (
+    MB,
+    ZIP_ENCRYPTED_FLAG,
+    ZIP_SIGNATURE,
+    check_table_zip_directory,
+    peek_first_bytes,
+    refuse_too_dense_archive,
+)
+from app.uploads.delimited import DelimitedRow, named_columns_and_notes, scan_table, uploaded_rows_from_cells
+from app.uploads.rows import UploadedTable, limit_rows
+
+Result = TypeVar("Result")
+
+WORKBOOK_PART = "xl/workbook.xml"
+MAX_SHEETS = 200
+MAX_SHEET_ROWS = 1_048_576  # of Excel
+MAX_SHEET_CELLS = 50_000_000  # counting the gaps in rows, which take time though they take no room in the file
+SHOWN_DIGITS = 15  # of a number in Excel
+
+
+def is_workbook(file: BinaryIO) -> bool:
+    """Return whether a file is an Excel workbook; leaves it at its beginning."""
+    if not peek_first_bytes(file).startswith(ZIP_SIGNATURE):
+        return False
+    check_table_zip_directory(file)
+    try:
+        return WORKBOOK_PART in zipfile.ZipFile(file).namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
+    finally:
+        file.seek(0)
+
+
+def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None) -> UploadedTable:
+    """Return the table in a sheet of a workbook.
+
+    Args:
+        file: An open workbook; the caller keeps it open until all rows are read.
+        max_mb: Limit of the unpacked workbook, in MB.
+        sheet: Name of the sheet; None for the first one that has content.
+
+    Raises:
+        TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`; while rows are read `too_many_rows`.
+        Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `ragged_row`, `column_unnamed`,
+            `column_twice`, `too_many_columns`; while rows are read `cell_too_long`.
+
+    """
+    check_workbook_size(file, max_mb)
+    workbook = call_openpyxl(lambda: openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False))
+    worksheets = {worksheet.title: worksheet for worksheet in workbook.worksheets}
+    if len(worksheets) > MAX_SHEETS:
+        message = (
+            f"This workbook has more than {MAX_SHEETS} sheets. Copy the table into a new one. Nothing was imported."
+        )
+        raise TooLarge(message, code="workbook_too_large")
+    if sheet is not None and sheet not in worksheets:
+        refuse_unknown_sheet(sheet, list(worksheets))
+    candidates = [sheet] if sheet is not None else list(worksheets)
+    title = next((name for name in candidates if has_content(worksheets[name])), None)
+    if title is None:
+        raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
+    scan = scan_table(read_sheet_rows(worksheets[title]), ",")
+    if scan.refusal:
+        raise scan.refusal
+    columns, notes = named_columns_and_notes(scan)
+    if len(worksheets) > 1:
+        notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
+    if scan.empty_row_count:
+        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content skipped.")
+    return UploadedTable(
+        "xlsx",
+        tuple(columns.values()),
+        limit_rows(uploaded_rows_from_cells(read_sheet_rows(worksheets[title]), columns)),
+        row_count=scan.row_count,
+        line_count=scan.header.line + scan.row_count + scan.empty_row_count,
+        notes=tuple(notes),
+        sheet=title,
+        sheets=tuple(worksheets),
+    )
+
+
+def check_workbook_size(file: BinaryIO, max_mb: int) -> None:
+    """Check the sizes in the zip's directory.
+
+    Raises `TooLarge` (`file_too_large`, `zip_too_dense`) and `Invalid` (`zip_encrypted`, `workbook_unreadable`).
+    """
+    parts = zipfile.ZipFile(file).infolist()
+    if any(part.flag_bits & ZIP_ENCRYPTED_FLAG for part in parts):
+        raise Invalid("This workbook has a password. Save it without one. Nothing was imported.", code="zip_encrypted")
+    if any(part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts):
+        refuse_damaged_workbook()
+    unpacked_bytes = sum(part.file_size for part in parts)
+    if unpacked_bytes > max_mb * MB:
+        raise TooLarge(
+            f"Unpacked, this workbook is larger than the maximum of {max_mb} MB. Nothing was imported. "
+            "Save it as CSV UTF-8, split it, or raise EASEL_MAX_UPLOAD_MB.",
+            code="file_too_large",
+        )
+    refuse_too_dense_archive(unpacked_bytes, sum(part.compress_size for part in parts), "This table", "zip_too_dense")
+
+
+def call_openpyxl(function: Callable[[], Result]) -> Result:
+    """Return the result of a call into openpyxl. Raises `Invalid` (`workbook_unreadable`) if it fails."""
+    try:
+        return function()
+    except Exception:  # noqa: BLE001 - a damaged workbook makes openpyxl raise errors of any kind
+        refuse_damaged_workbook()
+
+
+def refuse_damaged_workbook() -> NoReturn:
+    raise Invalid(
+        "This Excel workbook is damaged or was cut off. Save it again, or save it as CSV UTF-8. Nothing was imported.",
+        code="workbook_unreadable",
+    ) from None
+
+
+def refuse_unknown_sheet(sheet: str, titles: Sequence[str]) -> NoReturn:
+    raise Invalid(
+        f"This workbook has no sheet “{shorten_echo(sheet)}”. It has {join_names(titles)}. Nothing was imported.",
+        code="sheet_unknown",
+        sheets=shorten_names(titles),
+    )
+
+
+def has_content(worksheet: Any) -> bool:
+    return any(any(map(str.strip, row.cells)) for row in read_sheet_rows(worksheet))
+
+
+def read_sheet_rows(worksheet: Any) -> Iterator[DelimitedRow]:
+    """Yield the rows from the first one with content, each as wide as that one or wider.
+
+    Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`).
+    """
+    worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
+    rows = iter(worksheet.iter_rows())
+    cell_count = line = width = empty_count = 0
+    while (row := call_openpyxl(partial(next, rows, None))) is not None:
+        line += 1
+        cell_count += len(row)
+        if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
+            refuse_huge_sheet(line)
+        cells = call_openpyxl(partial(trimmed_cells, row))
+        if not cells:
+            empty_count += 1
+            continue
+        if width:
+            for skipped_line in range(line - empty_count, line):
+                yield DelimitedRow(skipped_line, [""] * width, ("",))
+        width, empty_count = width or len(cells), 0
+        yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
+
+
+def refuse_huge_sheet(line: int) -> NoReturn:
+    raise TooLarge(
+        f"Line {line}: this sheet has more than {MAX_SHEET_ROWS:,} rows or {MAX_SHEET_CELLS:,} cells, counting empty "
+        "ones. Copy the table into a new workbook. Nothing was imported.",
+        code="workbook_too_large",
+        line=line,
+    )
+
+
+def trimmed_cells(row: Sequence[Any]) -> list[str]:
+    """Return the texts of a row up to its last cell with content."""
+    end = len(row)
+    while end and is_blank_cell(row[end - 1].value):
+        end -= 1
+    return [shown_text(cell.value, cell.number_format if cell.value is not None else "") for cell in row[:end]]
+
+
+def is_blank_cell(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def shown_text(value: Any, number_format: str) -> str:
+    """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, dates in ISO 8601."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() and abs(value) < 10**SHOWN_DIGITS else f"{value:.{SHOWN_DIGITS}g}"
+    if isinstance(value, int) and set(number_format) == {"0"}:
+        return f"{value:0{len(number_format)}d}"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time.min else value.isoformat(" ", "seconds")
+    return value.isoformat() if isinstance(value, date | time) else str(value)
