@@ -68,6 +68,7 @@ from app.imports.api import item_changes as item_changes_api
 from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
+from app.palette import pages as palette
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.quality import api as quality_api
@@ -211,7 +212,15 @@ ROUTERS = (
         rehearsals.router,
     ),
     *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
-    *(help_pages.router, audit_log.router, alerts.router, quality.router, platforms.router, visit.router),
+    *(
+        palette.router,
+        help_pages.router,
+        audit_log.router,
+        alerts.router,
+        quality.router,
+        platforms.router,
+        visit.router,
+    ),
     *(
         auth_api.router,
         campaigns_api.router,

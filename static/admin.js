@@ -1,6 +1,7 @@
 // Every researcher's page works without this file. It brings the current tab into view, shows times in the reader's zone
-// and adds copy buttons.
+// and adds copy buttons and the search by Ctrl+K.
 
+import "./admin/palette.js";
 import { localizeTimes } from "./admin/times.js";
 
 // On a phone the current tab or step may be beyond the edge.

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.accounts import passwords, throttle
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access
+from app.accounts.campaign_tabs import CampaignTab, list_campaign_tabs
 from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_secret, secret_digest
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
@@ -21,6 +22,7 @@ from app.database.account_tables import logins, one_time_logins, users
 from app.database.audit_log import Actor, log_change
 from app.database.sharing_tables import campaign_members
 from app.database.tables import campaigns
+from app.designs.campaign import Campaign
 from app.errors import Gone, Unauthenticated
 
 ONE_TIME_LOGIN_HOURS = 24
@@ -59,6 +61,10 @@ class LoginSession:
     def can(self, need: str) -> bool:
         """Return whether the role allows one of the needs in `roles`. Pages leave out what it does not allow."""
         return self.access.can(need)
+
+    def tabs(self, campaign: Campaign, current_tab: str) -> list[CampaignTab]:
+        """Return the tabs of a campaign that the role allows."""
+        return list_campaign_tabs(self.access, campaign, current_tab)
 
     @property
     def masked_csrf(self) -> str:

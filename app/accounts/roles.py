@@ -79,6 +79,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {ACCOUNT_PATH}/tokens",
         f"POST {ACCOUNT_PATH}/tokens/{{token_id}}/revoke",
         f"GET {ADMIN_PATH}/api",
+        f"GET {ADMIN_PATH}/search",
         f"GET {ADMIN_PATH}/help",
         f"GET {ADMIN_PATH}/help/{{path:path}}",
         f"GET {API_PATH}/templates",

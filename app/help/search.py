@@ -29,6 +29,10 @@ class SearchableSection:
     section: Section
     text: str
 
+    @property
+    def url(self) -> str:
+        return self.page.url + ("" if self.section.level == 1 else f"#{self.section.anchor}")
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -77,6 +81,13 @@ def search_documentation(query: str) -> list[SearchResult]:
     return [make_search_result(found, any_word) for _, found in best[:MAX_SEARCH_RESULTS]]
 
 
+def find_headings(query: str, *, limit: int) -> list[SearchableSection]:
+    """Return sections whose heading has all words of the query, guides first. It reads no texts, so it is fast."""
+    words = query.lower().split()[:MAX_QUERY_WORDS]
+    found = [one for one in searchable_sections() if all(word in one.section.heading.lower() for word in words)]
+    return sorted(found, key=lambda one: (one.chapter.title in LATER_CHAPTERS, one.section.level))[:limit]
+
+
 def matched_words_and_weight_of_section(
     found: SearchableSection, patterns: list[re.Pattern[str]], phrase: re.Pattern[str]
 ) -> tuple[int, float]:
@@ -96,11 +107,10 @@ def matched_words_and_weight_of_section(
 
 
 def make_search_result(found: SearchableSection, any_word: re.Pattern[str]) -> SearchResult:
-    anchor = "" if found.section.level == 1 else f"#{found.section.anchor}"
     return SearchResult(
         chapter=found.chapter.title,
         page=found.page.title,
-        url=found.page.url + anchor,
+        url=found.url,
         heading=highlight_words(found.section.heading, any_word),
         excerpt=highlight_words(excerpt_around(found.text, any_word), any_word),
     )

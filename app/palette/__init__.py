@@ -1,0 +1,8 @@
+"""Palette: one search over all that a researcher can open, by Ctrl+K on their pages or at `/admin/search`.
+
+A `PaletteEntry` is one row: a title and the address that it opens. `entries.py` makes the rows that need no database
+(pages, settings, help) and joins all groups, `stored_entries.py` finds campaigns, items and annotators, and `pages.py`
+serves them as a page and as JSON. Each group asks for the same need as the page that its rows open.
+
+Open `entries.py` first.
+"""
