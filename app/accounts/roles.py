@@ -162,7 +162,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
             for act in ("settings/{step}", "tags", "judgments-per-item", "delete", "items", "items/preview")
         ),
-        *(f"POST {CAMPAIGN_PAGES_PATH}/items/{act}" for act in ("chosen", "checks", "one", "text", "unmark")),
+        *(f"POST {CAMPAIGN_PAGES_PATH}/items/{act}" for act in ("chosen", "checks", "gold", "one", "text", "unmark")),
         f"GET {CAMPAIGN_PAGES_PATH}/items/text",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"

@@ -155,6 +155,16 @@ def build_form_sections(
     ]
 
 
+def put_reasons_at_fields(sections: Sequence[FormSection], reasons: Mapping[str, str]) -> list[FormSection]:
+    """Return the sections with the reasons why settings have no effect in place of the hints at their fields."""
+
+    def with_reason(one_field: FormField) -> FormField:
+        reason = reasons.get(one_field.name)
+        return replace(one_field, hints=[Hint(reason)]) if reason else one_field
+
+    return [replace(section, basic_fields=[*map(with_reason, section.basic_fields)]) for section in sections]
+
+
 def sections_of_step(sections: Sequence[FormSection], step: StepName, design_name: str) -> list[FormSection]:
     """Return the sections of a step, without the fields and choices that this design does not have.
 

@@ -15,10 +15,10 @@ from app.campaigns.needs import (
     need_of_settings,
 )
 from app.campaigns.settings import CampaignSettings
-from app.goals.settings import GOAL_TITLES, NO_GOAL
+from app.goals.settings import GOAL_TITLES, NO_GOAL, no_goal_hint
 
 GOAL_SETTING = "goal"
-NO_GOAL_NOTE = "With this design, the campaign collects all judgments wanted."
+COLLECTS_ALL_NOTE = "It collects all judgments wanted."
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,12 @@ class NeedForm:
     def chosen_need(self) -> str:
         return self.values.get(NEED_FIELD) or need_of_settings(self.settings)
 
+    @property
+    def no_goal_note(self) -> str:
+        """Return why the campaign cannot have a goal, and what it does instead; empty if it can have one."""
+        hint = no_goal_hint(self.settings.design_with_settings, has_criteria=bool(self.settings.criteria))
+        return hint and f"{hint} {COLLECTS_ALL_NOTE}"
+
     def build_cards(self) -> list[NeedCard]:
         """Return all cards; the last one is for combinations of goal and rule that no other card stands for."""
         return [*map(self.build_card, NEEDS), self.build_custom_card()]
@@ -82,7 +88,7 @@ class NeedForm:
             missing_condition=(
                 "" if is_chosen else need.missing_condition(self.settings, has_plain_items=self.has_plain_items)
             ),
-            note=NO_GOAL_NOTE if has_no_goal and NO_GOAL not in need.goals else "",
+            note=self.no_goal_note if has_no_goal and NO_GOAL not in need.goals else "",
             fields=[] if is_folded else fields,
             folded_fields=fields if is_folded else [],
         )

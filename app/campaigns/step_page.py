@@ -13,8 +13,11 @@ from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chos
 from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question
+from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
+from app.goals.settings import no_goal_hint
+from app.quality.checks import no_checks_hint
 from app.record.campaign import CampaignOnPage
 
 FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
@@ -90,6 +93,8 @@ class StepPage:
         """Return the sections of all steps: a problem of this step may be at a field of another one."""
         minimums = form.setting_minimums_after_launch(self.campaign) if self.campaign and self.launched else {}
         sections = form.build_form_sections(self.values, self.errors, minimums)
+        if self.campaign:
+            sections = form.put_reasons_at_fields(sections, reasons_at_fields(self.campaign))
         if self.comparison_unit and not self.launched:
             return ask_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
         return sections
@@ -150,6 +155,14 @@ class StepPage:
         entered = dict(self.entered.values) if self.entered else {}
         final_values = self.values | entered | settings_of_chosen_need(self.settings, entered)
         return step_report.list_differences(self.all_sections, self.step, self.stored_values, final_values)
+
+
+def reasons_at_fields(campaign: Campaign) -> dict[str, str]:
+    """Return why a campaign cannot have a goal or checks, by the setting at which the form says so."""
+    return {
+        "goal": no_goal_hint(campaign.design, has_criteria=campaign.has_criteria),
+        "checks_percent": no_checks_hint(campaign),
+    }
 
 
 def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any]]:

@@ -85,17 +85,30 @@ def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     return f"The goal of “{campaign.name}” cannot be measured: {problem}. {advice}"
 
 
+def no_goal_reason(design: Design, *, has_criteria: bool) -> str:
+    """Return why no campaign of this design can have a goal, as the end of a sentence; empty if it can."""
+    if design.value_kind not in SCALE_ANSWER_KINDS:
+        return f"a goal needs answers on a scale, and “{design.title}” does not give any"
+    if has_criteria:
+        return "a goal is about one question, and the campaign has several criteria"
+    return ""
+
+
+def no_goal_hint(design: Design, *, has_criteria: bool) -> str:
+    """Return a sentence for the form that no campaign of this design can have a goal; empty if it can."""
+    reason = no_goal_reason(design, has_criteria=has_criteria)
+    return reason and f"This campaign cannot have a goal: {reason}."
+
+
 def can_have_goal(design: Design, *, has_criteria: bool) -> bool:
     """Return whether a campaign of this design can have a goal: its answers are on one scale."""
-    return design.value_kind in SCALE_ANSWER_KINDS and not has_criteria
+    return not no_goal_reason(design, has_criteria=has_criteria)
 
 
 def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
-    if settings.goal != NO_GOAL and design.value_kind not in SCALE_ANSWER_KINDS:
-        return f"a goal needs answers on a scale, and “{design.title}” does not give any"
-    if settings.goal != NO_GOAL and has_criteria:
-        return "a goal is about one question, and the campaign has several criteria"
+    if settings.goal != NO_GOAL and (reason := no_goal_reason(design, has_criteria=has_criteria)):
+        return reason
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
         return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so no item can be released on its own"
     return ""

@@ -45,16 +45,16 @@ class NewCheck(NamedTuple):
     fields: str
 
 
-def is_check(row: UploadedRow) -> bool:
-    return bool(format_cell(row.values.get(CHECK_COLUMN)).strip())
+def check_kind_of_row(row: UploadedRow, default_kind: str = "") -> str:
+    """Return the kind of check that a row names, or the default one; empty if it is an item."""
+    return format_cell(row.values.get(CHECK_COLUMN)).strip().lower() or default_kind
 
 
-def parse_check(row: UploadedRow, external_id: str, shown_text: str, design: Design) -> NewCheck:
+def parse_check(row: UploadedRow, kind: str, external_id: str, shown_text: str, design: Design) -> NewCheck:
     """Return the check in a row.
 
     Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`), with the line.
     """
-    kind = format_cell(row.values.get(CHECK_COLUMN)).strip().lower()
     cell, tolerance = (format_cell(row.values.get(name)) for name in (EXPECTED_COLUMN, TOLERANCE_COLUMN))
     try:
         expected = expected_answer_json(kind, cell, tolerance, design)
@@ -123,16 +123,18 @@ def separate_checks(
     checks: list[NewCheck],
     read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
     campaign: Campaign,
+    default_kind: str = "",
 ) -> Iterator[UploadedRow]:
     """Yield the rows that are no checks, and append the checks to `checks`.
 
-    Id and text of a check are read by `read_id_and_text`, its expected answer by the campaign's design.
+    Id and text of a check are read by `read_id_and_text`, its expected answer by the campaign's design. Rows that name
+    no kind of check have `default_kind`; if it is empty, they are items.
     """
     design = campaign.design
     for record in rows:
-        if is_check(record):
+        if kind := check_kind_of_row(record, default_kind):
             if not checks:
                 refuse_if_checks_do_not_fit(campaign)
-            checks.append(parse_check(record, *read_id_and_text(record), design))
+            checks.append(parse_check(record, kind, *read_id_and_text(record), design))
         else:
             yield record

@@ -39,6 +39,7 @@ class ColumnMapping:
         template: Words around columns instead, as `item_text.text_maker_of_template` takes them.
         priors: Whether columns with the names of the update law's parameters are each item's prior.
         ignored: Meanings that are declined: `check`, `system`, `source`, `reference`.
+        check_kind: The kind of check of rows that name none, `gold` or `attention`; empty if they are items.
 
     """
 
@@ -47,6 +48,7 @@ class ColumnMapping:
     template: str | None = None
     priors: bool = False
     ignored: frozenset[str] = frozenset()
+    check_kind: str = ""
 
 
 class ColumnMeaning(NamedTuple):

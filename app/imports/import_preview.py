@@ -13,7 +13,7 @@ from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.imports import outputs
-from app.imports.checks_import import NewCheck, is_check, parse_check
+from app.imports.checks_import import NewCheck, check_kind_of_row, parse_check
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -193,7 +193,7 @@ def preview_items_table(
     check_count = 0
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
-        check_count += is_check(record)
+        check_count += bool(check_kind_of_row(record))
         read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
         item_or_check = read_row_or_add_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
@@ -233,7 +233,8 @@ def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
 
 
 def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
-    return parse_check(row, *reader.read_check(row), design) if is_check(row) else reader.read_item(row)
+    kind = check_kind_of_row(row)
+    return parse_check(row, kind, *reader.read_check(row), design) if kind else reader.read_item(row)
 
 
 def preview_outputs_table(

@@ -88,6 +88,8 @@ class ItemImportReceipt(BaseModel):
         checks = f", {pluralize(self.checks, 'check')} among them" if self.checks else ""
         lines = f" in {pluralize(self.lines, 'line')}" if self.lines else ""
         file_sentence = f" The file has {pluralize(self.rows, 'row')}{lines}{checks}." if self.rows else ""
+        if self.checks and not self.imported:
+            return [f"Imported {pluralize(self.checks, 'gold or attention item')}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
     def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
@@ -289,7 +291,11 @@ async def import_items_table(
     reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, existing_ids)
     checks: list[NewCheck] = []
     ignores_checks = CHECKS_MEANING in mapping.ignored
-    rows = upload.rows if ignores_checks else separate_checks(upload.rows, checks, reader.read_check, campaign)
+    rows = (
+        upload.rows
+        if ignores_checks
+        else separate_checks(upload.rows, checks, reader.read_check, campaign, mapping.check_kind)
+    )
     stored_count = await store_items(connection, campaign.id, next_number, map(reader.read_item, rows), progress)
     if not (stored_count or checks):
         raise no_items_error()

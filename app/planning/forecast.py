@@ -23,7 +23,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, numbers_of_goal_items
-from app.goals.settings import NO_GOAL, goal_refusal_reason
+from app.goals.settings import NO_GOAL, no_goal_reason
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
@@ -221,8 +221,7 @@ def humanize_seconds(seconds: float) -> str:
 def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NO_GOAL:
-        with_goal = replace(campaign, goal="intervals", when_reached="tell")  # possible wherever any goal is
-        if reason := goal_refusal_reason(with_goal, campaign.design, has_criteria=campaign.has_criteria):
+        if reason := no_goal_reason(campaign.design, has_criteria=campaign.has_criteria):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
         advice = "Choose one in its settings, under “Goal and selection”."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")

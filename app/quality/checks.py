@@ -101,19 +101,30 @@ def checks_per_hit(campaign: LabelledCampaign) -> int:
     return campaign.items_per_hit if fills_whole_hit else 1
 
 
+def no_checks_reason(campaign: Campaign) -> str:
+    """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
+    if campaign.segment_count:
+        return "it shows outputs of systems, and a check has none"
+    if campaign.has_criteria:
+        return "it asks about several criteria, and an expected answer is about one"
+    if campaign.design.always_shown:
+        return "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
+    if campaign.selection != "streaming":
+        return "iterations plan which items are shown together; checks need streaming"
+    if campaign.source_column or campaign.reference_column:
+        return "its items come with a source or reference, and checks have none; put it into the text of the items"
+    return ""
+
+
+def no_checks_hint(campaign: Campaign) -> str:
+    """Return a sentence for pages that this campaign cannot have checks; empty if it can."""
+    reason = no_checks_reason(campaign)
+    return reason and f"This campaign cannot have gold or attention items: {reason}."
+
+
 def refuse_if_checks_do_not_fit(campaign: Campaign) -> None:
     """Raise `Conflict` (`no_checks_here`) with advice if this campaign's HITs cannot show checks."""
-    if campaign.segment_count:
-        reason = "it shows outputs of systems, and a check has none"
-    elif campaign.has_criteria:
-        reason = "it asks about several criteria, and an expected answer is about one"
-    elif campaign.design.always_shown:
-        reason = "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
-    elif campaign.selection != "streaming":
-        reason = "iterations plan which items are shown together; checks need streaming"
-    elif campaign.source_column or campaign.reference_column:
-        reason = "its items come with a source or reference, and checks have none; put it into the text of the items"
-    else:
+    if not (reason := no_checks_reason(campaign)):
         return
     raise Conflict(f"“{campaign.name}” cannot have checks: {reason}. Nothing was changed.", code="no_checks_here")
 

@@ -121,6 +121,33 @@ def describe_expected_checks(workload: AnnotatorWorkload) -> str:
     return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
+def describe_check_counts(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> str:
+    """Return how many checks of each kind a campaign has, how many one annotator meets, and how many failures the rule
+    about them needs. Attention items are left out if there are none.
+    """
+    workload, rules = max_annotator_workload(campaign, item_count, check_counts), active_rules(campaign)
+    sentences = []
+    for kind in CHECK_KINDS:
+        count = check_counts.get(kind, 0)
+        if count or kind == "gold":
+            sentences.append(f"{pluralize(count, f'{kind} item')}{describe_meetings(workload, kind) if count else ''}.")
+        if kind in rules and (count or kind == "gold"):
+            need = rules[kind].rule.requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
+            sentences.append(f"Rule “{kind}” needs {need.count} failed ones.")
+    return " ".join(sentences)
+
+
+def describe_meetings(workload: AnnotatorWorkload, kind: str) -> str:
+    """Return how many checks of a kind one annotator meets, as the end of a sentence."""
+    if not workload.checks_percent:
+        return "; no HIT shows them until “HITs with a check” is set under Quality"
+    expected = expected_checks(workload, kind)
+    if expected is None:
+        return "; an annotator meets each at most once"
+    hits = pluralize(workload.max_hits or 0, "HIT")
+    return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
+
+
 async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: int) -> str:
     """Return a sentence saying that rules which compare annotators find nothing yet; empty if enough annotators have
     answered.

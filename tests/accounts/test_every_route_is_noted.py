@@ -99,6 +99,7 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/items", {"data": {"shown": "verb"}, "files": {"file": ("a.csv", ITEMS)}}),
     page(CAMPAIGN + "/items/checks", action="gold", item="v5", expected="80", tolerance=""),
     page(CAMPAIGN + "/items/unmark", item="v5"),
+    page(CAMPAIGN + "/items/gold", kind="gold", pasted="id,text,expected\ng9,to run,90"),
     page(CAMPAIGN + "/items/one", text="verb 6"),
     page(CAMPAIGN + "/items/chosen", action="delete", item="v5", sure="yes"),
     page(CAMPAIGN + "/items/text", item="v4", text="verb four"),

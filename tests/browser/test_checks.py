@@ -36,6 +36,23 @@ async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
     await expect(page.get_by_text("No gold or attention items yet.")).to_be_visible()
 
 
+async def test_gold_items_are_pasted_without_javascript_in_a_form_of_their_own(
+    served: Any, visit: Any, origin: str, cookie: Any
+) -> None:
+    campaign = await create_draft(served, checks_percent=20)
+    await import_items(served, campaign, VERBS)
+    page = (await visit(java_script_enabled=False, viewport={"width": 390, "height": 900})).page
+    await page.context.add_cookies([cookie])
+    await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/items")
+    await page.get_by_text("Add gold items", exact=True).click()
+    await page.get_by_label("Or paste the gold items").fill("id,text,expected\ng1,to run,90\ng2,to sleep,10")
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    await page.get_by_role("button", name="Import gold items").click()
+    await expect(page.get_by_text("Imported 2 gold or attention items.")).to_be_visible()
+    await page.goto(f"{origin}/admin/campaigns/{campaign.slug}/settings/quality")
+    await expect(page.get_by_text("2 gold items; an annotator meets each at most once.")).to_be_visible()
+
+
 @pytest.mark.parametrize(("language", "wide"), [("de", 1280), ("ar", 320)])
 async def test_after_a_gold_item_people_read_what_was_expected_in_their_language(
     served: Any, visit: Any, origin: str, *, language: str, wide: int

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.campaigns import (
@@ -18,6 +19,7 @@ from app.campaigns import (
 )
 from app.campaigns.comparisons import ComparisonUnit, replace_comparisons
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
+from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.needs import need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
@@ -27,6 +29,8 @@ from app.campaigns.step_page import EnteredStep, StepPage
 from app.designs.number_parsing import parse_nonnegative_int
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
+from app.quality.checks import no_checks_reason
+from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.record.law_editions import load_law_edition, move_to_newest_edition
 
@@ -103,13 +107,14 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
+    check_context = await load_check_context(connection, campaign, name)
     if campaign.status == "draft":
-        return render_step_page(request, campaign, name)
-    launched_context = {
+        return render_step_page(request, campaign, name, more_context=check_context)
+    launched_context = check_context | {
         "has_no_answers": not await empty_campaigns.has_any_answer(connection, campaign.id),
         "law_edition": await load_law_edition(connection, campaign) if name == STEP_BY_SETTING["update_law"] else None,
     }
-    return render_step_page(request, campaign, name, launched_context=launched_context)
+    return render_step_page(request, campaign, name, more_context=launched_context)
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
@@ -121,7 +126,8 @@ async def save_step(request: Request, values: FormFields, database: Database, sl
     if entered := await store_step_or_return_reason(database, slug, name, values):
         async with database.begin() as connection:
             campaign = await load_campaign_for_page(connection, slug)
-        return render_step_page(request, campaign, name, entered)
+            check_context = await load_check_context(connection, campaign, name)
+        return render_step_page(request, campaign, name, entered, more_context=check_context)
     next_step = setup_rail.neighbouring_step(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
@@ -166,6 +172,16 @@ async def store_step_or_return_reason(
     return None
 
 
+async def load_check_context(connection: AsyncConnection, campaign: CampaignOnPage, step: StepName) -> dict[str, Any]:
+    """Return how many checks the campaign has and an annotator meets, for the step that sets how often they are shown;
+    nothing for other steps and if the campaign cannot have checks.
+    """
+    if step != STEP_BY_SETTING["checks_percent"] or no_checks_reason(campaign):
+        return {}
+    check_counts = await count_checks_by_kind(connection, campaign.id)
+    return {"check_summary": describe_check_counts(campaign, campaign.item_count, check_counts)}
+
+
 def render_step_page(
     request: Request,
     campaign: CampaignOnPage | None,
@@ -173,7 +189,7 @@ def render_step_page(
     entered: EnteredStep | None = None,
     *,
     template_name: str | None = None,
-    launched_context: Mapping[str, Any] | None = None,
+    more_context: Mapping[str, Any] | None = None,
 ) -> HTMLResponse:
     """Show one step with its stored values, or with what was entered and could not be saved.
 
@@ -183,12 +199,12 @@ def render_step_page(
         step: The step.
         entered: What was entered and could not be saved.
         template_name: The question that a new campaign began with.
-        launched_context: Further values for the template after the launch.
+        more_context: Further values for the template.
 
     """
     settings = lifecycle.settings_of_campaign(campaign) if campaign else settings_of_new_campaign(template_name)
     page = StepPage(campaign, step, settings, entered, template_name)
-    context = page.context() | dict(launched_context or {})
+    context = page.context() | dict(more_context or {})
     return render_page(
         request, "admin/settings.html", context, refusal=page.refusal, status=422 if page.errors else 200
     )

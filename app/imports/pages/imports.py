@@ -17,7 +17,7 @@ from app.accounts.guards import researcher_router
 from app.background.progress_stream import ReportingJob, stream_job_progress
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.designs.content import Content
-from app.errors import Invalid, Refusal
+from app.errors import Invalid, NotFound, Refusal
 from app.http.dependencies import (
     AppSettings,
     Database,
@@ -27,7 +27,7 @@ from app.http.dependencies import (
 )
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
-from app.imports.columns import PRIORS_MEANING, ColumnMapping, id_column_or_none
+from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
 from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
 from app.imports.named_media import report_missing_and_unnamed_files
@@ -164,6 +164,32 @@ async def import_items_from_page(
         return campaign_page_url(slug, "/items", notice="imported")
 
     return await run_import_job(request, database, slug, job)
+
+
+@router.post(CAMPAIGN_PATH + "/items/gold")
+async def import_checks_from_page(
+    request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
+) -> Response:
+    """Import a table of gold or attention items: all of its rows or none."""
+    form_data = await request.form()
+    kind = form_text(form_data, "kind") or "gold"
+    mapping = ColumnMapping(ignored=frozenset({SYSTEMS_MEANING}), check_kind=kind)
+    try:
+        file = require_uploaded_or_carried_file(form_data)
+        async with slots.hold_slot(file.file), database.begin() as connection:
+            await items.import_items(
+                connection, slug, file.file, file.filename or "", mapping=mapping, max_mb=settings.max_upload_mb
+            )
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        entered_checks = {"kind": kind, "pasted": form_text(form_data, "pasted")}
+        async with database.begin() as connection:
+            return await render_items_page(
+                request, connection, slug,
+                status=refusal.status, check_refusal=refusal, entered_checks=entered_checks,
+            )  # fmt: skip
+    return redirect_to(campaign_page_url(slug, "/items", notice="imported"))
 
 
 @router.post(CAMPAIGN_PATH + "/responses")

@@ -36,6 +36,8 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page
+from app.quality.checks import no_checks_hint
+from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -100,6 +102,8 @@ async def item_table_context(
         "versions": await item_changes.load_version_numbers(connection, campaign.id, [row.number for row in page.rows]),
         "own_columns": item_list.own_columns_of_rows(page.rows, view.column),
         "check_counts": check_counts,
+        "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
+        "no_checks_hint": no_checks_hint(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "kind": CONTENT_KINDS[campaign.content],
     }

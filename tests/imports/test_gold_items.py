@@ -1,0 +1,98 @@
+"""Gold and attention items that a form of their own adds to a draft, and how many of them annotators meet."""
+
+import re
+
+import pytest
+
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
+from tests.annotation.hits.criteria import criteria_settings
+from tests.campaigns.drafts import VERBS, create_draft, import_items
+
+GOLD = "id,text,expected,tolerance,explanation\ng1,to run,90,10,fast\ng2,to sleep,10,,\ng3,to walk,50,,\n"
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def campaign(engine):
+    campaign = await create_draft(engine, hits_per_annotator=6, checks_percent=20, judgments_per_item=10)
+    await import_items(engine, campaign, VERBS)
+    return campaign
+
+
+def words(html):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", html))
+
+
+async def add_gold(researcher, campaign, content=GOLD, **more):
+    address = f"/admin/campaigns/{campaign.slug}/items/gold"
+    return await researcher.post(address, data={"kind": "gold", "pasted": content, "pasted_as": "table"} | more)
+
+
+async def test_a_pasted_table_adds_gold_items_apart_from_the_items(researcher, engine, campaign):
+    items = await fetch_value(engine, "SELECT count(*) FROM items")
+    reply = await add_gold(researcher, campaign)
+    assert reply.status_code == 303, words(reply.text)
+    checks = await fetch_rows(engine, "SELECT external_id, kind, shown, expected FROM check_items ORDER BY number")
+    assert checks[0] == ("g1", "gold", "to run", {"value": 90.0, "tolerance": 10.0})
+    assert [row[0] for row in checks] == ["g1", "g2", "g3"]
+    assert (
+        await fetch_value(engine, "SELECT fields->>'explanation' FROM check_items WHERE external_id = 'g1'") == "fast"
+    )
+    assert await fetch_value(engine, "SELECT count(*) FROM items") == items
+    assert "Imported 3 gold or attention items." in words((await researcher.get(reply.headers["location"])).text)
+
+
+async def test_a_file_adds_attention_items_and_a_row_may_name_another_kind(researcher, engine, campaign):
+    content = "id,text,check,expected\na1,far right,,100\ng1,to run,gold,90\n"
+    reply = await researcher.post(
+        f"/admin/campaigns/{campaign.slug}/items/gold",
+        data={"kind": "attention"},
+        files={"file": ("attention.csv", content)},
+    )
+    assert reply.status_code == 303, words(reply.text)
+    kinds = await fetch_rows(engine, "SELECT external_id, kind FROM check_items ORDER BY number")
+    assert kinds == [("a1", "attention"), ("g1", "gold")]
+
+
+async def test_a_wrong_row_adds_nothing_and_the_form_keeps_what_was_pasted(researcher, engine, campaign):
+    reply = await add_gold(researcher, campaign, GOLD + "g4,to jump,400,,\n")
+    assert reply.status_code == 422
+    assert "400 is not a possible score" in reply.text
+    assert "g4,to jump,400" in reply.text
+    assert '<details class="add" id="gold" open>' in reply.text
+    assert await fetch_value(engine, "SELECT count(*) FROM check_items") == 0
+
+
+async def test_the_items_and_the_step_quality_count_how_many_an_annotator_meets(researcher, campaign):
+    await add_gold(researcher, campaign)
+    address = f"/admin/campaigns/{campaign.slug}"
+    pages = [words((await researcher.get(address + path)).text) for path in ("/items", "/settings/quality")]
+    for page in pages:
+        assert re.search(
+            r"3 gold items; with \d HITs? per person an annotator meets about [\d.]+\. Rule “gold” needs 5 failed",
+            page,
+        )
+
+
+async def test_where_no_check_fits_the_pages_say_why_in_the_words_of_the_refusal(researcher, engine):
+    campaign = await create_draft(engine, criteria=criteria_settings(2))
+    await import_items(engine, campaign, VERBS)
+    reason = "it asks about several criteria, and an expected answer is about one"
+    address = f"/admin/campaigns/{campaign.slug}"
+    for path in ("/items", "/settings/quality"):
+        page = words((await researcher.get(address + path)).text)
+        assert f"This campaign cannot have gold or attention items: {reason}." in page
+    refused = await add_gold(researcher, campaign)
+    assert refused.status_code == 409
+    assert "Import gold items" not in refused.text
+
+
+async def test_where_no_goal_fits_the_step_says_why_in_the_words_of_the_refusal(researcher, engine):
+    campaign = await create_draft(engine, criteria=criteria_settings(2))
+    page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text)
+    reason = "a goal is about one question, and the campaign has several criteria"
+    assert f"This campaign cannot have a goal: {reason}. It collects all judgments wanted." in page
