@@ -33,7 +33,6 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.pages import annotator as serving
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
-from app.annotation.platforms import pages as platforms
 from app.annotation.platforms.approvals import list_platforms_to_approve
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
@@ -43,6 +42,7 @@ from app.background.loop import BackgroundLoop
 from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
+from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
@@ -218,7 +218,7 @@ ROUTERS = (
         audit_log.router,
         alerts.router,
         quality.router,
-        platforms.router,
+        approval_pages.router,
         visit.router,
     ),
     *(

@@ -88,11 +88,11 @@ function tellOfEarlyPress() {
 }
 
 function waitOrReturn(section) {
+  if (document.querySelector(".preview-bar")) return;   // a researcher leaves by its buttons
   const form = section?.querySelector("form.complete");
   const link = section?.querySelector("a[data-complete]");
-  const stays = document.querySelector(".preview-bar");   // a researcher looks at this page, and leaves by the buttons
-  if (form && !stays) form.submit();
-  if (link && !stays) waiting = setTimeout(() => location.assign(link.href), RETURN_DELAY_MS);
+  if (form) form.submit();
+  if (link) waiting = setTimeout(() => location.assign(link.href), RETURN_DELAY_MS);
   if (!section?.dataset.retrySeconds) return;
   section.querySelector("[data-retry]").addEventListener("click", (event) => { event.preventDefault(); look(section); });
   waiting = setTimeout(() => look(section), 1000 * section.dataset.retrySeconds);

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
+from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
 from app.campaigns.pay import HourlyPay, minimums_by_platform
@@ -17,7 +20,8 @@ from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import no_goal_hint
-from app.quality.checks import no_checks_hint
+from app.quality.checks import no_checks_hint, no_checks_reason
+from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage
 
 FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
@@ -176,3 +180,13 @@ def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any
         }
         for name, design in settings.practice_format.designs
     ]
+
+
+async def load_check_context(connection: AsyncConnection, campaign: CampaignOnPage, step: StepName) -> dict[str, Any]:
+    """Return how many checks the campaign has and an annotator meets, for the step that sets how often they are shown;
+    nothing for other steps and if the campaign cannot have checks.
+    """
+    if step != STEP_BY_SETTING["checks_percent"] or no_checks_reason(campaign):
+        return {}
+    check_counts = await count_checks_by_kind(connection, campaign.id)
+    return {"check_summary": describe_check_counts(campaign, campaign.item_count, check_counts)}

@@ -1,6 +1,7 @@
 """Tables on the Items page: how a file is read can be chosen, and what its columns mean is told, with a receipt."""
 
 import re
+from typing import Any
 
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.test_routes import create, upload
@@ -111,7 +112,10 @@ async def test_the_list_at_the_end_of_a_zip_is_enough(researcher):
     assert "It has 1 file that no row names: x.png." in page
 
 
-SHEETS = {"Train": [["id", "text"], [1.0, "abide"]], "Test": [["id", "text"], ["t1", "bide"], ["t2", "stay"]]}
+SHEETS: dict[str, list[list[Any]]] = {
+    "Train": [["id", "text"], [1.0, "abide"]],
+    "Test": [["id", "text"], ["t1", "bide"], ["t2", "stay"]],
+}
 
 
 async def test_a_workbook_is_read_and_another_of_its_sheets_can_be_chosen(researcher, engine):

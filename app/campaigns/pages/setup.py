@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.guards import researcher_router
 from app.campaigns import (
@@ -19,18 +18,15 @@ from app.campaigns import (
 )
 from app.campaigns.comparisons import ComparisonUnit, replace_comparisons
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
-from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.needs import need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
-from app.campaigns.step_page import EnteredStep, StepPage
+from app.campaigns.step_page import EnteredStep, StepPage, load_check_context
 from app.designs.number_parsing import parse_nonnegative_int
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
-from app.quality.checks import no_checks_reason
-from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.record.law_editions import load_law_edition, move_to_newest_edition
 
@@ -170,16 +166,6 @@ async def store_step_or_return_reason(
             raise
         return EnteredStep(values, refusal=refusal)
     return None
-
-
-async def load_check_context(connection: AsyncConnection, campaign: CampaignOnPage, step: StepName) -> dict[str, Any]:
-    """Return how many checks the campaign has and an annotator meets, for the step that sets how often they are shown;
-    nothing for other steps and if the campaign cannot have checks.
-    """
-    if step != STEP_BY_SETTING["checks_percent"] or no_checks_reason(campaign):
-        return {}
-    check_counts = await count_checks_by_kind(connection, campaign.id)
-    return {"check_summary": describe_check_counts(campaign, campaign.item_count, check_counts)}
 
 
 def render_step_page(
