@@ -261,7 +261,7 @@ def describe_alpha_against_chance(alpha: Agreement) -> str:
     if alpha.high < 0.0:
         return "Annotators disagree more than by chance"
     if np.isnan(alpha.low):
-        return "Without an interval, agreement and chance cannot be distinguished"
+        return "There are too few answers to tell agreement from chance"
     return "It is unclear whether annotators agree more than by chance"
 
 

@@ -168,7 +168,7 @@ def test_agreement_without_an_interval_is_given_as_a_figure_alone():
     truth = {k: 9.0 * k for k in range(12)}
     said = verdict(answers([(0, truth), (1, truth)]))
     assert said.startswith(
-        "Without an interval, agreement and chance cannot be distinguished: Krippendorff’s alpha is 1.00."
+        "There are too few answers to tell agreement from chance: Krippendorff’s alpha is 1.00."
     )
 
 

@@ -27,6 +27,12 @@ export function writeText(field, text) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+/** Show the editor instead of its text field and the hint on the text's format, or these two instead of the editor. */
+export function showEditor(editor, text, isShown) {
+  editor.hidden = !isShown;
+  for (const ofText of [text, document.getElementById(`${text.id}-hint`)]) ofText?.toggleAttribute("hidden", isShown);
+}
+
 /** Return a control below its label. */
 export function labelled(label, control) {
   return element("label", { className: "labelled" }, element("span", { textContent: label }), control);

@@ -1,7 +1,7 @@
 // Editor of the practice items of training and qualification: a card for each row of the table in the text field. The
 // text field keeps the only copy of the table. A table with other columns, or none yet readable, is edited as text.
 
-import { button, element, labelled, signButton, writeText } from "./elements.js";
+import { button, element, labelled, showEditor, signButton, writeText } from "./elements.js";
 import { formatTable, parseTable } from "./table.js";
 
 const answerKinds = JSON.parse(document.querySelector("#practice-answers")?.textContent ?? "[]");
@@ -62,8 +62,7 @@ function editPracticeItems(text) {
   /** Show the cards if the table can be shown so and they are wanted, else the text. */
   function show(areCardsWanted) {
     const asCards = areCardsWanted && readItems(text.value) !== undefined;
-    text.hidden = asCards;
-    editor.hidden = !asCards;
+    showEditor(editor, text, asCards);
     editor.toggleAttribute("id", asCards);
     text.id = asCards ? `${name}-text` : name;
     if (asCards) editor.id = name;

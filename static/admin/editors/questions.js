@@ -1,7 +1,7 @@
 // Editor of the questions asked once: a card for each line of the text field. The text field keeps the only copy of the
 // questions: the cards are drawn from it, and each change of a card is written back to it.
 
-import { button, element, labelled, signButton, writeText } from "./elements.js";
+import { button, element, labelled, showEditor, signButton, writeText } from "./elements.js";
 
 const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
 const SEPARATOR = "|";
@@ -59,8 +59,7 @@ function editQuestions(text) {
 
   /** Show the cards, or the text. A link to the field leads to the one that is seen. */
   function show(asCards) {
-    text.hidden = asCards;
-    editor.hidden = !asCards;
+    showEditor(editor, text, asCards);
     text.id = asCards ? "questions-text" : "questions";
     editor.toggleAttribute("id", asCards);
     if (asCards) editor.id = "questions";
