@@ -166,7 +166,12 @@ def start_background_loops(state: State) -> list[BackgroundLoop]:
             state.due_revisions.revise_due_campaigns,
             pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
         ),
-        BackgroundLoop("alerts", state.outbox.run_round, pause_seconds=outbox.OUTBOX_PAUSE_SECONDS, wait_first=True),
+        BackgroundLoop(
+            "alerts",
+            state.outbox.raise_silence_alerts_and_start_sending,
+            pause_seconds=outbox.OUTBOX_PAUSE_SECONDS,
+            wait_first=True,
+        ),
     ]
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):

@@ -65,7 +65,7 @@ MARK_MESSAGE_FAILED = text(f"UPDATE alert_messages SET problem = :problem WHERE 
 
 
 class Outbox:
-    """Sends messages that are due; call `run_round` repeatedly."""
+    """Sends messages that are due; call `raise_silence_alerts_and_start_sending` repeatedly."""
 
     def __init__(
         self, database: AsyncEngine, settings: Settings, secret: str, clock: Callable[[], Awaitable[datetime]]
@@ -76,7 +76,7 @@ class Outbox:
         self.clock = clock
         self.sending = KeyedTasks[tuple[int, int, str, str]]("alert messages")
 
-    async def run_round(self) -> None:
+    async def raise_silence_alerts_and_start_sending(self) -> None:
         """Raise alerts of silence, and start to send all messages that are due."""
         now = await self.clock()
         await store_alerts_of_silent_campaigns(self.database, now=now)

@@ -131,7 +131,7 @@ def child_process_main(
     os.nice(PROCESS_NICENESS)
     PROGRESS_SENDER.set(sender)
     Thread(target=exit_with_parent, daemon=True).start()
-    sender.send(asyncio.run(result_or_problem(work(*arguments))))
+    sender.send(asyncio.run(await_result_and_problem(work(*arguments))))
 
 
 def exit_with_parent() -> None:
@@ -141,7 +141,7 @@ def exit_with_parent() -> None:
     os._exit(1)
 
 
-async def result_or_problem(work: Coroutine[Any, Any, Any]) -> tuple[Any, PortableException | None]:
+async def await_result_and_problem(work: Coroutine[Any, Any, Any]) -> tuple[Any, PortableException | None]:
     """Return the result of the work, and the exception that it raised."""
     try:
         return await work, None

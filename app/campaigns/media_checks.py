@@ -93,7 +93,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
         names = await asyncio.to_thread(file_names_of_outputs, content, batch)
         digest_by_file = await media_store.load_file_digests(connection, campaign.id, names)
         output_digests = await asyncio.to_thread(
-            lambda rows, digests: [*digests_of_drawn_outputs(content, rows, digests)], batch, digest_by_file
+            lambda rows, digests: [*iterate_rendering_digests(content, rows, digests)], batch, digest_by_file
         )
         segments, items = [row.segment for row in batch], [row.item for row in batch]
         await connection.execute(
@@ -121,7 +121,7 @@ def check_outputs_and_select_those_with_files(
     return [row for row in rows if content.files_named_in_cells(ItemTexts(row.shown))]
 
 
-def digests_of_drawn_outputs(
+def iterate_rendering_digests(
     content: Content, rows: Sequence[Row[Any]], digest_by_file: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a digest of what each output shows: of its drawing, with each file replaced by the digest of its bytes."""

@@ -38,7 +38,7 @@ class Heatmap:
     quality: Array
 
     @property
-    def colour_levels(self) -> ColourLevels:
+    def quality_as_bytes(self) -> ColourLevels:
         """Quality in steps of 1/255, as fine as colours can show."""
         return np.rint(self.quality * MAX_COLOUR_LEVEL).astype(np.uint8)
 

@@ -164,7 +164,7 @@ def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, An
     return {
         "labels": heatmap_row_labels(heatmap, item_names),
         "grouped": heatmap.has_grouped_rows,
-        "cells": base64.b64encode(heatmap.colour_levels.tobytes()).decode(),
+        "cells": base64.b64encode(heatmap.quality_as_bytes.tobytes()).decode(),
     }
 
 

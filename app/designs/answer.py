@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from app.designs.item_names import item_names
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.designs.remarks import Remark
 
 AnswerValue = float | str  # a number, or the label of a class
@@ -91,8 +91,8 @@ def parse_touches(form: Mapping[str, str], items: Sequence[int]) -> dict[int, To
 def parse_touch(form: Mapping[str, str], item: int) -> Touch:
     kind = form.get(f"input_kind-{item}")
     return Touch(
-        first_touch_ms=parse_nonnegative_int(form.get(f"first_touch_ms-{item}")),
-        changes=parse_nonnegative_int(form.get(f"changes-{item}")),
+        first_touch_ms=parse_nonnegative_int_or_none(form.get(f"first_touch_ms-{item}")),
+        changes=parse_nonnegative_int_or_none(form.get(f"changes-{item}")),
         input_kind=kind if kind in INPUT_KINDS else None,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from app.designs.design import EqualMeans, TaskSettings, unknown_items_error
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.designs.two_ends import LabelledEndsDesign
 from app.errors import Invalid
 from app.http.languages.catalogue import Message
@@ -91,7 +91,7 @@ class BestWorst(LabelledEndsDesign):
 
 def parse_item_choice(name: str, items: Sequence[int]) -> int:
     """Return the position of an item of the HIT, by its name. Raises `Invalid` (`scores_unknown`)."""
-    item = parse_nonnegative_int(name.strip())
+    item = parse_nonnegative_int_or_none(name.strip())
     if item is None or item not in items:
         raise unknown_items_error()
     return item

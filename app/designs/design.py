@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, field_validator
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches
 from app.designs.field_flags import InputModel, require_empty_or_visible_text
 from app.designs.item_names import form_fields_named_by_position, item_names
-from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
+from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.designs.playback import parse_playbacks
 from app.designs.remarks import parse_remarks
 from app.designs.scale import MAX_POINTS
@@ -222,7 +222,7 @@ class Design(InputModel, ABC):
         """
         values: dict[int, float] = {}
         for position, name in enumerate([name for name in form if name.startswith(SCORE_PREFIX)], start=1):
-            item = parse_nonnegative_int(name.removeprefix(SCORE_PREFIX))
+            item = parse_nonnegative_int_or_none(name.removeprefix(SCORE_PREFIX))
             if item is None:
                 raise unknown_items_error()
             if raw := form[name].strip():

@@ -40,7 +40,7 @@ def parse_typed_decimal(text: str) -> float:
     return parse_strict_decimal(ascii_text.replace(",", ".", 1))
 
 
-def parse_nonnegative_int(text: str | None, *, maximum: int = MAX_COUNT) -> int | None:
+def parse_nonnegative_int_or_none(text: str | None, *, maximum: int = MAX_COUNT) -> int | None:
     """Return a non-negative integer up to `maximum`, or None."""
     if not WHOLE_NUMBER.fullmatch(text or ""):
         return None

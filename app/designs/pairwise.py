@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from app.designs.design import TaskSettings, unknown_items_error
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.designs.rank_base import OrderDesign
 from app.errors import Invalid
 from app.http.languages.catalogue import Message
@@ -59,7 +59,7 @@ class Pairwise(OrderDesign):
             return {}
         if chosen == TIE_CHOICE:
             return dict.fromkeys(items, 1.0)
-        if (winner := parse_nonnegative_int(chosen)) not in items:
+        if (winner := parse_nonnegative_int_or_none(chosen)) not in items:
             raise unknown_items_error()
         return {item: 1.0 if item == winner else 2.0 for item in items}
 

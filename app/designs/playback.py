@@ -10,7 +10,7 @@ from typing import Literal
 
 from app.designs.answer import Form, Playback
 from app.designs.item_names import ItemName, item_names
-from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
+from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.designs.unjudged import UNJUDGED_PREFIX
 from app.errors import Invalid
 
@@ -27,7 +27,8 @@ def parse_playbacks(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[
     """Return the playbacks from a form's fields `plays-NAME` and `seconds_heard-NAME`. Invalid fields are dropped."""
     playbacks = {
         item: Playback(
-            parse_nonnegative_int(form.get(f"{PLAYS_PREFIX}{item}")), parse_seconds(form.get(f"{HEARD_PREFIX}{item}"))
+            parse_nonnegative_int_or_none(form.get(f"{PLAYS_PREFIX}{item}")),
+            parse_seconds(form.get(f"{HEARD_PREFIX}{item}")),
         )
         for item in items
     }
@@ -70,7 +71,7 @@ def refuse_unplayed(must_play: str | None, form: Form, count: int) -> None:
 
 def is_unplayed(must_play: str, fields: Mapping[str, str], name: ItemName) -> bool:
     """Return whether the form reports that the item of this name was played less than is demanded."""
-    plays = parse_nonnegative_int(fields.get(f"{PLAYS_PREFIX}{name}"))
+    plays = parse_nonnegative_int_or_none(fields.get(f"{PLAYS_PREFIX}{name}"))
     if plays is None or fields.get(f"{UNJUDGED_PREFIX}{name}"):
         return False
     heard = parse_seconds(fields.get(f"{HEARD_PREFIX}{name}")) or 0.0

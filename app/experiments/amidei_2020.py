@@ -65,7 +65,7 @@ def simulate_asked_and_wrong_shares(noise: float, rng: np.random.Generator) -> t
     return 1 - len(wrong) / len(pairs), float(np.mean(wrong))
 
 
-def paper_consistency_rows() -> list[list[str]]:
+def paper_and_easel_kappa_rows() -> list[list[str]]:
     """Return the annotators of Table 2: the paper's kappa, kappa from its cut-off shares, and `transitivity.fit`."""
     rows: list[tuple[int, int, int, int]] = []
     items = count()
@@ -157,7 +157,7 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
         command=command,
         seed=seed,
         runs=len(results),
-        consistency=paper_consistency_rows(),
+        consistency=paper_and_easel_kappa_rows(),
         by_ties=transitivity_rows_by_ties(transitivity_result),
         items=TRANSITIVITY_ITEMS,
         anyway=f"{ASKED_ANYWAY_SHARE:.0%}",

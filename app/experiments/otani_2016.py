@@ -242,7 +242,7 @@ def run_judge_experiments(
         else (
             "judges.md",
             run_and_draw_baseline_comparison(BaselineExperiment(source, seed), folder, run_experiment)
-            | run_alike_outputs_and_build_rows(source, seed, folder, run_experiment),
+            | report_random_judges_on_alike_outputs(source, seed, folder, run_experiment),
         )
     )
     report.write_report(
@@ -303,7 +303,7 @@ def run_and_draw_baseline_comparison(
     return {"heads": list(values_by_title), "baselines": rows}
 
 
-def run_alike_outputs_and_build_rows(
+def report_random_judges_on_alike_outputs(
     judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment
 ) -> dict[str, Any]:
     """Return what 50 % random judges cost each method if the outputs of a system are alike."""

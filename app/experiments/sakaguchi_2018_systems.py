@@ -64,7 +64,7 @@ class SimulatedOutputs:
     segment_sd: float = 0.15
     output_sd: float = 0.15
 
-    def sample_quality(self, rng: np.random.Generator) -> Array:
+    def sample_quality_matrix(self, rng: np.random.Generator) -> Array:
         """Draw the quality of outputs, (segments, systems), 0 to 1."""
         means = np.linspace(self.best, self.worst, self.systems)
         ease = self.segment_sd * rng.standard_normal((self.segments, 1))
@@ -74,7 +74,9 @@ class SimulatedOutputs:
 def simulate_system_names_and_output_quality(seed: int) -> tuple[list[str], Array]:
     """Return names of systems and the quality of their outputs, as `load_system_names_and_output_quality` does."""
     outputs = SimulatedOutputs()
-    return [f"system {k + 1}" for k in range(outputs.systems)], outputs.sample_quality(np.random.default_rng(seed))
+    return [f"system {k + 1}" for k in range(outputs.systems)], outputs.sample_quality_matrix(
+        np.random.default_rng(seed)
+    )
 
 
 @dataclass(frozen=True, eq=False)

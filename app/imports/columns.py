@@ -230,7 +230,7 @@ def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...]
     )
 
 
-def item_column_meanings(
+def possible_meanings_of_item_columns(
     columns: Sequence[str], content: Content, law: Law, mapping: ColumnMapping, check_count: int
 ) -> list[ColumnMeaning]:
     """Return the meanings that columns of a table of items have, or could have; `check_count` rows have a check."""

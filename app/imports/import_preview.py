@@ -21,8 +21,8 @@ from app.imports.columns import (
     find_column,
     id_column_or_none,
     is_outputs_table,
-    item_column_meanings,
     output_column_meanings,
+    possible_meanings_of_item_columns,
     standardize_uploaded_columns,
 )
 from app.imports.item_text import find_obvious_shown_column
@@ -199,7 +199,9 @@ def preview_items_table(
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
     reader.make_text.refuse_paths_never_found()
-    meanings = item_column_meanings(upload.columns, reader.named_media.content, reader.law, mapping, check_count)
+    meanings = possible_meanings_of_item_columns(
+        upload.columns, reader.named_media.content, reader.law, mapping, check_count
+    )
     return UploadPreview(
         format=upload.format,
         columns=upload.columns,

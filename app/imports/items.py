@@ -29,8 +29,8 @@ from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
     is_outputs_table,
-    item_column_meanings,
     output_column_meanings,
+    possible_meanings_of_item_columns,
     require_id_column,
     require_prior_columns,
     standardize_uploaded_columns,
@@ -315,7 +315,9 @@ def item_import_receipt(
     upload: UploadedTable, reader: ItemReader, mapping: ColumnMapping, *, stored_count: int, check_count: int
 ) -> ItemImportReceipt:
     media_of_items = reader.named_media
-    meanings = item_column_meanings(upload.columns, media_of_items.content, reader.law, mapping, check_count)
+    meanings = possible_meanings_of_item_columns(
+        upload.columns, media_of_items.content, reader.law, mapping, check_count
+    )
     spelling_note = respelled_names_note(media_of_items.zip_path_by_respelled_name)
     return ItemImportReceipt(
         imported=stored_count,

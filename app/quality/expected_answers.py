@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
-from app.designs.number_parsing import parse_nonnegative_int, parse_strict_decimal
+from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.errors import Invalid, join_names, shorten_echo, shorten_names
 
 DEFAULT_TOLERANCE_POINTS = 15.0
@@ -195,7 +195,7 @@ def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str
     except ValueError:
         raise unreadable_expectation_error(tolerance_cell, "a tolerance is a number") from None
     if design.value_kind == "order" or expected_text.startswith(PLACE_PREFIX):
-        place = parse_nonnegative_int(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
+        place = parse_nonnegative_int_or_none(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
             raise unreadable_expectation_error(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
         return checked_possible_expectation(design, ExpectedAnswer(place=place))

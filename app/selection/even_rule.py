@@ -58,7 +58,7 @@ class LeastJudgedLeaders:
                 return Pick(item, 1.0 / self._bags.count_allowed(self._alike[count], barred))
         return None
 
-    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
         one.
         """

@@ -155,7 +155,7 @@ class SelectionIndex(OpenItems):
         tried: set[int] = set()
         for kept_back in (leading, set()):
             excluded = barred | kept_back | tried
-            for leader in self.leaders.iterate_leaders(excluded, rng):
+            for leader in self.leaders.iterate_in_draw_order(excluded, rng):
                 tried.add(leader)
                 excluded.add(leader)
                 yield leader

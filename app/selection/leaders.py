@@ -28,7 +28,7 @@ class LeaderPool(Protocol):
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, None if all are barred."""
 
-    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
         one.
         """
@@ -95,7 +95,7 @@ class HighestVarianceLeaders:
                 return Pick(item, 1.0 / self._bags.count_allowed(self._tied[value], barred))
         return None
 
-    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
         one.
         """

@@ -68,7 +68,7 @@ class HardestNeighbourLeaders:
         first = free[worth == worth.max()]
         return Pick(int(rng.choice(first)), 1.0 / len(first))
 
-    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all systems that are not barred, in the order of `draw`."""
         free, worth = self._allowed_with_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()

@@ -124,7 +124,7 @@ class NearLineLeaders:
                     best_pick = item, bag
         return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_allowed(best_pick[1], barred)))
 
-    def iterate_leaders(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
         one.
         """
@@ -148,7 +148,7 @@ class NearLineLeaders:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
-        for item in self.iterate_leaders(excluded, np.random.default_rng(0)):
+        for item in self.iterate_in_draw_order(excluded, np.random.default_rng(0)):
             excluded.add(item)
             found_order.append(item)
         if sorted(found_order) != items.tolist() or self._size != len(items):
@@ -229,7 +229,7 @@ class HighestGainCompanions:
         """Draw as `Companions.draw` does, but by gain."""
         excluded = {*barred, *chosen, leader}
         drawn: list[int] = []
-        for item in islice(self._near.iterate_leaders(excluded, rng), count):
+        for item in islice(self._near.iterate_in_draw_order(excluded, rng), count):
             excluded.add(item)
             drawn.append(item)
         return drawn

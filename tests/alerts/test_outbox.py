@@ -235,7 +235,7 @@ async def test_it_looks_for_as_long_as_it_runs_also_after_the_database_was_away(
     with webhook_receiver() as got:
         campaign = await create_running_campaign(engine, alert_webhook=got.address)
         outbox = Outbox(engine, Settings(webhooks_inside=True), "secret", clock)
-        loop = BackgroundLoop("alerts", outbox.run_round, pause_seconds=0.01)
+        loop = BackgroundLoop("alerts", outbox.raise_silence_alerts_and_start_sending, pause_seconds=0.01)
         loop.start()
         for number in range(2):
             await held(engine, campaign, f"A{number}")

@@ -167,9 +167,7 @@ def test_annotators_who_turn_the_scale_around_disagree():
 def test_agreement_without_an_interval_is_given_as_a_figure_alone():
     truth = {k: 9.0 * k for k in range(12)}
     said = verdict(answers([(0, truth), (1, truth)]))
-    assert said.startswith(
-        "There are too few answers to tell agreement from chance: Krippendorff’s alpha is 1.00."
-    )
+    assert said.startswith("There are too few answers to tell agreement from chance: Krippendorff’s alpha is 1.00.")
 
 
 def test_judgments_that_are_all_the_same_have_no_agreement_beyond_chance():

@@ -23,7 +23,7 @@ def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
     # c^2 = 2 * 0.01 + 0.01 + 0.01 = 0.04. On the diagonal q = sqrt(0.02 / 0.04) = 0.7071 = 180.3 steps; 0.2 apart
     # q = 0.7071 * exp(-0.04 / 0.08) = 0.4289 = 109.4 steps.
     picture = grouped_match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
-    assert picture.colour_levels.tolist() == [[180, 109], [109, 180]]
+    assert picture.quality_as_bytes.tolist() == [[180, 109], [109, 180]]
 
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
@@ -34,7 +34,7 @@ def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
     assert picture.starts.tolist() == [0, 2]
     np.testing.assert_allclose(picture.score, [0.2, 0.7])
     # Mean variances 0.015 and 0.02, so c^2 = 0.02 + 0.035 off the diagonal: q = sqrt(20/55) exp(-0.25/0.11) = 0.0621.
-    assert picture.colour_levels[0, 1] == picture.colour_levels[1, 0] == round(0.06213 * 255)
+    assert picture.quality_as_bytes[0, 1] == picture.quality_as_bytes[1, 0] == round(0.06213 * 255)
 
 
 @given(st.integers(1, 2000), st.integers(1, 300))
@@ -72,5 +72,5 @@ def test_closest_is_never_the_item_itself_unless_it_is_alone():
 def test_pictures_have_no_more_rows_than_cells(count):
     rng = np.random.default_rng(count)
     picture = grouped_match_quality_heatmap(rng.random(count), rng.random(count) / 12, 0.1)
-    assert picture.colour_levels.shape == (min(count, MAX_HEATMAP_ROWS),) * 2
-    assert (picture.colour_levels == picture.colour_levels.T).all()
+    assert picture.quality_as_bytes.shape == (min(count, MAX_HEATMAP_ROWS),) * 2
+    assert (picture.quality_as_bytes == picture.quality_as_bytes.T).all()

@@ -13,7 +13,7 @@ from app.experiments import passonneau_2014
 from app.experiments.amidei_2020 import (
     NOISE_POINTS,
     ImpliedPairsExperiment,
-    paper_consistency_rows,
+    paper_and_easel_kappa_rows,
     simulate_asked_and_wrong_shares,
 )
 from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
@@ -34,7 +34,7 @@ def by_experiment(*told):
 
 
 def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding():
-    assert paper_consistency_rows() == [
+    assert paper_and_easel_kappa_rows() == [
         ["A1", "3 / 3", "1", "1.000", "1.000"],
         ["A2", "2 / 3", ".34", "0.346", "0.357"],
         ["A3", "1 / 3", "−.28", "-0.288", "-0.286"],

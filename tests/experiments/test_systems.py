@@ -21,7 +21,7 @@ from app.simulation.annotators import Habits, plain_population
 pytestmark = pytest.mark.slow
 
 SMALL = SystemsExperiment(
-    "small", SimulatedOutputs(4, 40).sample_quality(np.random.default_rng(1)), plain_population(0.1), 3
+    "small", SimulatedOutputs(4, 40).sample_quality_matrix(np.random.default_rng(1)), plain_population(0.1), 3
 )
 LOOKS = sakaguchi_2018_systems.SYSTEM_CHECKPOINTS[:4]
 

@@ -339,7 +339,7 @@ async def load_assignment_and_update_cache(
     visitor = query.visitor.address_hash if query.visitor else None
     parameters = {
         **query.parameters,
-        **cache.cached_copy_query_parameters(query.campaign, refresh=refresh),
+        **cache.watermark_query_parameters(query.campaign, refresh=refresh),
         "visitor": visitor,
     }
     is_extended = query.campaign in cache.extended_campaigns

@@ -311,7 +311,7 @@ class PosteriorCache:
             )
         return campaign_index.open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
 
-    def cached_copy_query_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
+    def watermark_query_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
         """Return query parameters: the watermark of the campaign's copy, and whether it remembers its open HITs.
 
         Args:

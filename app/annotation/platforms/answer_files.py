@@ -116,7 +116,7 @@ def read_answer_table(
 
 def rename_known_columns(upload: UploadedTable) -> UploadedTable:
     """Return the table with known columns in the capitals that Easel and Mechanical Turk use."""
-    names = {name: canonical_column_name(name, upload.columns) for name in upload.columns}
+    names = {name: canonical_name_if_unique(name, upload.columns) for name in upload.columns}
     if all(name == canonical_name for name, canonical_name in names.items()):
         return upload
     columns = tuple(names[name] for name in upload.columns)
@@ -127,7 +127,7 @@ def rename_known_columns(upload: UploadedTable) -> UploadedTable:
     return replace(upload, columns=columns, rows=records)
 
 
-def canonical_column_name(name: str, columns: Sequence[str]) -> str:
+def canonical_name_if_unique(name: str, columns: Sequence[str]) -> str:
     lowercase_name = name.strip().lower()
     canonical_name = CANONICAL_COLUMNS.get(lowercase_name, name)
     if match := NUMBERED_COLUMN_PATTERN.fullmatch(lowercase_name):

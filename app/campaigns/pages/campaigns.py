@@ -20,7 +20,7 @@ from app.campaigns.launch import describe_own_priors
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.quality.rule_reach import load_reach_summary
@@ -145,7 +145,7 @@ def render_action_page(
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")
 async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
     """Set the judgments per item that a forecast found to be enough, and show the page with the form again."""
-    judgments = parse_nonnegative_int(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
+    judgments = parse_nonnegative_int_or_none(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
     await settings_edits.edit_settings(

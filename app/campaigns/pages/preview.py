@@ -14,7 +14,7 @@ from app.campaigns import form_input, lifecycle, preview_hit, step_input
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, parse_step_name, settings_of_new_campaign
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
     FormFields,
@@ -94,7 +94,7 @@ async def answer_preview_hit(
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     set_request_language(request, campaign)
-    number = min(parse_nonnegative_int(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
+    number = min(parse_nonnegative_int_or_none(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
     hit = await preview_hit.build_random_preview_hit(connection, campaign, number)
     if "broken" in form_values:
         return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})

@@ -24,7 +24,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
 from app.campaigns.step_page import EnteredStep, StepPage, load_check_context
-from app.designs.number_parsing import parse_nonnegative_int
+from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
@@ -139,7 +139,7 @@ async def store_step_or_return_reason(
     database: Database, slug: str, step: StepName, values: Mapping[str, str]
 ) -> EnteredStep | None:
     """Store a step, or return what was entered with the reason; a refusal rolls its transaction back."""
-    saved_step = SavedStep(step, parse_nonnegative_int(values.get("version"), maximum=MAX_STEP_VERSION))
+    saved_step = SavedStep(step, parse_nonnegative_int_or_none(values.get("version"), maximum=MAX_STEP_VERSION))
     merged: dict[str, str] = {}
     chosen_need: str | None = None
     entered = values

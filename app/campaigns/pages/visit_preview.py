@@ -160,7 +160,7 @@ async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapp
     """Return the preview after a form. Raises what refuses the form on the annotators' page."""
     page = preview.page
     if page.step is not None:
-        return follow_step_form(preview, form)
+        return preview_after_step_form(preview, form)
     if "undo" in form:
         return preview.at_page(preview.neighbour(-1))
     if page.hit_number is None:
@@ -175,7 +175,7 @@ async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapp
     )
 
 
-def follow_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form of an onboarding step. A form of an earlier page changes nothing."""
     step = visit_preview.step_on_page(preview.campaign, preview.page)
     history = step.replay_forms(preview.forms)
