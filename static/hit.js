@@ -88,7 +88,7 @@ function tellOfEarlyPress() {
 }
 
 function waitOrReturn(section) {
-  if (document.querySelector(".preview-bar")) return;   // a researcher leaves by its buttons
+  if (document.querySelector(".preview-bar")) return;
   const form = section?.querySelector("form.complete");
   const link = section?.querySelector("a[data-complete]");
   if (form) form.submit();

@@ -7,7 +7,7 @@ const STORED_CHOICE = "easel-single-keys";
 const TAB_BY_KEY = { o: "overview", i: "items", q: "checks" };
 
 const opener = document.getElementById("open-palette");
-const palette = document.getElementById("palette");
+const palette = document.getElementById("palette-dialog");
 const shortcuts = document.getElementById("shortcuts");
 const words = document.getElementById("palette-words");
 const list = document.getElementById("palette-entries");

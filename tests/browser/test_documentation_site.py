@@ -35,8 +35,8 @@ async def open_first_result(page: Page) -> None:
     """Press Enter until the search has a result and opens it; results are in a closed shadow root."""
     before = page.url
     while page.url == before:
-        await page.keyboard.press("Enter")
         await page.wait_for_timeout(PAUSE_MS)
+        await page.keyboard.press("Enter")
 
 
 async def test_formulas_and_search_need_no_other_host(browser: Browser, site_address: str) -> None:

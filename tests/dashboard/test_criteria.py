@@ -182,7 +182,7 @@ async def test_the_page_follows_the_criterion_of_its_address(engine, researcher)
     html = (await researcher.get(f"{address}?criterion=fluency&item=v3&sort=variance")).text
     assert f'data-events="{address}/events?criterion=fluency"' in html
     assert f'<a href="{address}?sort=variance&amp;item=v3">adequacy</a>' in html
-    assert f'<a href="{address}/analysis?criterion=fluency">Analysis</a>' in html
+    assert f'<a href="{address}/analysis?criterion=fluency" data-campaign-tab="analysis">Analysis</a>' in html
     assert f"{address}/match-quality?criterion=fluency" in html
     assert '<th scope="col" class="figure">adequacy</th><th scope="col" class="figure">fluency</th>' in html
     figures = json.loads(re.search(r'id="state">(.*?)</script>', html)[1])  # type: ignore[index]

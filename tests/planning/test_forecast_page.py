@@ -184,9 +184,9 @@ async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engi
         return page.partition('<nav class="tabs"')[2].partition("</nav>")[0]
 
     draft, other = [await create_running_campaign(engine, items=8, launched=False, **goal) for goal in (GOAL, {})]
-    plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan"'
+    plan_of = f'<a href="/admin/campaigns/{draft.slug}/plan" data-campaign-tab="plan"'
     assert plan_of + ">Plan</a>" in await tabs(draft)
-    assert f'/{other.slug}/plan">Plan</a>' in await tabs(other)
+    assert f'/{other.slug}/plan" data-campaign-tab="plan">Plan</a>' in await tabs(other)
     assert (
         "has no goal. Choose one in its settings" in (await researcher.get(f"/admin/campaigns/{other.slug}/plan")).text
     )
@@ -194,7 +194,7 @@ async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engi
     assert plan_of + ' aria-current="page">Plan</a>' in page
     ended = await create_running_campaign(engine, items=8, **GOAL)
     await execute_sql(engine, f"UPDATE campaigns SET status = 'finished' WHERE id = {ended.id}")
-    assert f'/{ended.slug}/plan">Plan</a>' in await tabs(ended)
+    assert f'/{ended.slug}/plan" data-campaign-tab="plan">Plan</a>' in await tabs(ended)
 
 
 async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(engine, researcher):
