@@ -23,6 +23,7 @@ async def test_an_item_becomes_a_check_without_javascript_and_an_item_again(
     await page.get_by_label("Tick v2", exact=True).check()
     await page.get_by_role("button", name="Use as gold").click()
     await page.get_by_label("Expected answer of v2").fill("80")
+    await page.wait_for_load_state()  # without its styles the page is wider
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await page.get_by_role("button", name="Use as gold").click()
     await expect(page.get_by_role("heading", name="5 items")).to_be_visible()
