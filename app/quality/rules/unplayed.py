@@ -24,7 +24,7 @@ class UnplayedRule(QualityRule):
         "% of the items"
     )
     explanation: ClassVar[str] = (
-        "Finds people who judge recordings or videos of which they played only a small part. The longest part that "
+        "Finds people who judge recordings or videos after playing only a small part of them. The longest part that "
         "anyone played counts as the whole. The browser reports what was played; answers without a report are ignored. "
         "The rule cannot tell whether anyone listened."
     )
