@@ -177,7 +177,9 @@ function followSingleKey(event) {
 }
 
 function isTyping(element) {
-  return element instanceof Element && element.closest("input, textarea, select, [contenteditable]") !== null;
+  // A field of a dialog that has just been closed has the focus for a moment more.
+  return element instanceof Element && element.closest("input, textarea, select, [contenteditable]") !== null
+    && element.closest("dialog:not([open])") === null;
 }
 
 function areSingleKeysOn() {

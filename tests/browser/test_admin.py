@@ -1,5 +1,6 @@
 """Researchers' pages in a real browser: by mouse, by keyboard, without JavaScript; axe-core on every page."""
 
+import asyncio
 import os
 import re
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts import login
@@ -718,6 +719,20 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
     await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
     laws = page.get_by_label("Update law", exact=True).locator("option")
     assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
+
+
+async def test_a_page_is_shown_when_its_scripts_have_come_so_that_no_press_is_missed(enter: Enter) -> None:
+    page = await enter()
+    await create(page, "Slow scripts")
+
+    async def come_late(route: Route) -> None:
+        await asyncio.sleep(0.7)
+        await route.continue_()
+
+    await page.route("**/static/admin/settings.js*", come_late)
+    await page.get_by_role("link", name="Settings", exact=True).click()
+    await page.get_by_label("Best-worst scaling").check()
+    await expect(page.get_by_label("Items per HIT")).to_have_value("")
 
 
 async def test_a_need_shows_its_numbers_and_sets_goal_and_rule(enter: Enter) -> None:

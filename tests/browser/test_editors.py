@@ -88,6 +88,19 @@ async def test_a_mistake_is_shown_at_its_card(task: Any, open_visit_step: Any) -
     await expect(cards.nth(0).locator(".problem")).to_be_hidden()
 
 
+async def test_a_card_that_is_filled_in_while_the_page_still_loads_keeps_the_focus(
+    task: Any, open_visit_step: Any
+) -> None:
+    page = await open_visit_step(await task(launched=False, questions=STUDY_QUESTIONS))
+    text = page.locator(".question-text").first
+    await text.fill("Which language do you speak?")
+    await page.evaluate("dispatchEvent(new Event('pageshow'))")
+    await expect(text).to_be_focused()
+    await page.locator("textarea[name=questions]").evaluate("(field) => { field.value = 'age: How old are you?'; }")
+    await page.evaluate("dispatchEvent(new Event('pageshow'))")
+    await expect(text).to_have_value("How old are you?")
+
+
 async def test_a_consent_text_is_written_from_a_template_and_previewed(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, consent="My *own* text.")
     page = await open_visit_step(draft)

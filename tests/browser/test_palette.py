@@ -104,6 +104,16 @@ async def test_single_keys_can_be_switched_off_and_on_again(page: Page) -> None:
     await expect(dialog).to_be_visible()
 
 
+async def test_a_key_pressed_right_after_the_shortcuts_were_closed_is_heard(page: Page) -> None:
+    await page.keyboard.press("?")
+    await page.evaluate("""() => {
+        document.getElementById("single-keys").focus();
+        document.getElementById("shortcuts").close();
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+    }""")
+    await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+
+
 async def test_without_a_script_the_button_opens_a_page_with_the_same_rows(
     plain: Any, cookie: Any, campaign: Any
 ) -> None:

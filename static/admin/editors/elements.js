@@ -27,6 +27,13 @@ export function writeText(field, text) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+/** Redraw the cards when a browser has put back another text; else the card that is being filled in keeps its focus. */
+export function redrawWhenRestored(field, redraw) {
+  let entered = field.value;
+  field.addEventListener("input", () => { entered = field.value; });
+  addEventListener("pageshow", () => { if (field.value !== entered) redraw(); });
+}
+
 /** Show the editor instead of its text field and the hint on the text's format, or these two instead of the editor. */
 export function showEditor(editor, text, isShown) {
   editor.hidden = !isShown;

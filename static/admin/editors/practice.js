@@ -1,7 +1,7 @@
 // Editor of the practice items of training and qualification: a card for each row of the table in the text field. The
 // text field keeps the only copy of the table. A table with other columns, or none yet readable, is edited as text.
 
-import { button, element, labelled, showEditor, signButton, writeText } from "./elements.js";
+import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 import { formatTable, parseTable } from "./table.js";
 
 const answerKinds = JSON.parse(document.querySelector("#practice-answers")?.textContent ?? "[]");
@@ -56,7 +56,7 @@ function editPracticeItems(text) {
     const folded = editor.closest("details");
     if (folded) folded.open = true;
   }, { capture: true });
-  addEventListener("pageshow", () => { if (text.hidden) show(true); });       // a browser may restore the text
+  redrawWhenRestored(text, () => { if (text.hidden) show(true); });
   show(true);
 
   /** Show the cards if the table can be shown so and they are wanted, else the text. */

@@ -1,7 +1,7 @@
 // Editor of the questions asked once: a card for each line of the text field. The text field keeps the only copy of the
 // questions: the cards are drawn from it, and each change of a card is written back to it.
 
-import { button, element, labelled, showEditor, signButton, writeText } from "./elements.js";
+import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 
 const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
 const SEPARATOR = "|";
@@ -54,7 +54,7 @@ function editQuestions(text) {
   editor.setAttribute("aria-label", "Questions asked once");
   const modeButton = button("", () => show(!text.hidden));
   text.after(editor, element("p", { className: "editor-mode" }, modeButton));
-  addEventListener("pageshow", () => { if (text.hidden) draw(); });           // a browser may restore the text
+  redrawWhenRestored(text, () => { if (text.hidden) draw(); });
   show(true);
 
   /** Show the cards, or the text. A link to the field leads to the one that is seen. */
