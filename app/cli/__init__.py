@@ -2,7 +2,7 @@
 
 `commands` holds the root group and the names of all commands; each command's module is imported when it is called.
 `run_command` runs a coroutine on the database and prints results, and `text_table` formats tables for a terminal. To
-add a command, write a module and name it in `commands.COMMAND_MODULES`.
+add a command, write a module and name it in `commands.COMMANDS`.
 
 Open `commands.py` first.
 """

@@ -1,30 +1,37 @@
 """Root group of `easel` and the names of its commands; a command's module is imported when it is called."""
 
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, Any
 
 import click
 
 from app.cli.interrupts import INTERRUPTED_EXIT_CODE, STOPPED_TEXT, exit_on_interrupt
-from app.errors import Refusal, StartupProblem
-from app.inference.ground.inestimable import Inestimable
 from app.server.import_speed import gc_disabled
-from app.settings import SettingsProblem
 
-COMMAND_MODULES = {
-    "analyse": "analysis",
-    "annotators": "annotators",
-    "campaign": "campaigns",
-    "experiment": "experiments",
-    "export": "exports",
-    "login": "serving",
-    "migrate": "serving",
-    "people": "people",
-    "plan": "simulation",
-    "serve": "serving",
-    "simulate": "simulation",
-    "verify": "exports",
+
+@dataclass(frozen=True, slots=True)
+class CommandSummary:
+    """Where a command is, and the line about it in `easel --help`, which imports no command."""
+
+    module: str
+    line: str
+
+
+COMMANDS = {
+    "analyse": CommandSummary("analysis", "Estimate item scores, agreement and annotator quality."),
+    "annotators": CommandSummary("annotators", "Annotators of a campaign: list them; hold, exclude and restore them."),
+    "campaign": CommandSummary("campaigns", "Create campaigns, import into them and change their status."),
+    "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),
+    "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),
+    "login": CommandSummary("serving", "Print a new login link for researchers."),
+    "migrate": CommandSummary("serving", "Upgrade the database to the newest schema."),
+    "people": CommandSummary("people", "Researchers of the server and members of campaigns."),
+    "plan": CommandSummary("simulation", "Forecast what the goal of a campaign will cost."),
+    "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),
+    "simulate": CommandSummary("simulation", "Let simulated annotators answer a campaign."),
+    "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),
 }
 
 
@@ -50,24 +57,44 @@ class LazyCommandGroup(click.Group):
     """Group that prints expected failures in one line; unexpected ones keep their traceback."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(COMMAND_MODULES)
+        return sorted(COMMANDS)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].line) for name in sorted(COMMANDS)])
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMAND_MODULES:
+        if cmd_name not in COMMANDS:
             return None
         with exit_on_interrupt(), gc_disabled():
-            command: click.Command = getattr(import_module(f"app.cli.{COMMAND_MODULES[cmd_name]}"), cmd_name)
+            command: click.Command = getattr(import_module(f"app.cli.{COMMANDS[cmd_name].module}"), cmd_name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except Refusal as refusal:
-            raise CommandFailure(f"{refusal.message} ({refusal.code})") from refusal
-        except (StartupProblem, SettingsProblem, Inestimable) as problem:
-            raise CommandFailure(f"{problem} ({problem.code})") from problem
         except KeyboardInterrupt as interrupt:
             raise CommandInterrupted(str(interrupt) or STOPPED_TEXT) from None
+        except Exception as problem:
+            if (text := expected_failure_text(problem)) is None:
+                raise
+            raise CommandFailure(text) from problem
+
+
+def expected_failure_text(problem: Exception) -> str | None:
+    """Return what to print about a failure that Easel foresees, None for any other.
+
+    Imports the kinds of failures only now: the settings alone cost more than `easel --help` may take.
+    """
+    from app.errors import Refusal, StartupProblem
+    from app.inference.ground.inestimable import Inestimable
+    from app.settings import SettingsProblem
+
+    if isinstance(problem, Refusal):
+        return f"{problem.message} ({problem.code})"
+    if isinstance(problem, StartupProblem | SettingsProblem | Inestimable):
+        return f"{problem} ({problem.code})"
+    return None
 
 
 @click.group(cls=LazyCommandGroup)

@@ -1,0 +1,28 @@
+"""`easel --help`: a list of all commands that nobody has to wait for."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from app.cli.commands import COMMANDS, easel
+
+HEAVY = {"numpy", "scipy", "sqlalchemy", "pydantic", "fastapi", "openpyxl"}
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    script = (
+        "import sys\nfrom app.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert HEAVY.isdisjoint(done.stderr.split())
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_about_a_command_begins_as_its_own_help(name):
+    command = easel.get_command(click.Context(easel), name)
+    assert command is not None
+    words = COMMANDS[name].line.rstrip(".").split()[:3]
+    assert str(command.help).split()[: len(words)] == words
