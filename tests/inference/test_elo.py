@@ -67,6 +67,31 @@ def test_an_item_judged_once_takes_its_error_from_the_others():
     assert (found.low[3] + found.high[3]) / 2 == pytest.approx(found.score[3])
 
 
+@pytest.mark.parametrize(
+    ("judgments", "hits"),
+    [
+        (([0], [1], [1]), [0]),
+        (([0, 1, 2], [1, 2, 0], [0, 0, 0]), [0, 1, 2]),
+        (([0, 0], [1, 1], [1, 1]), [0, 1]),
+        (([0, 0, 1, 0, 0, 1], [1, 2, 2, 1, 2, 2], [1, 1, -1, 1, 1, -1]), [0, 0, 0, 1, 1, 1]),
+    ],
+    ids=["one judgment", "only ties", "equal judgments", "equal HITs"],
+)
+def test_resamples_that_are_all_alike_give_no_error(judgments, hits):
+    found = elo.fit(*judgments, dependence_blocks=hits, resamples=50, rng=np.random.default_rng(1))
+    assert np.isfinite(found.score).all()
+    assert np.isnan([found.standard_error, found.low, found.high]).all()
+    assert found.notes[-1].code == "rating_error_unknown"
+    assert "no interval for items 0" in found.notes[-1]
+
+
+def test_only_items_whose_resamples_are_alike_have_no_error():
+    found = elo.fit([0, 2, 2], [1, 3, 3], [0, 1, -1], resamples=50, rng=np.random.default_rng(1))
+    assert (found.standard_error > 0).all()  # items 0 and 1 have one judgment, so that of the others is theirs
+    ties = elo.fit([0, 0, 2, 2], [1, 1, 3, 3], [0, 0, 0, 0], resamples=50, rng=np.random.default_rng(1), n_items=5)
+    assert ties.notes[-1].about == {"item": [0, 1, 2, 3]}
+
+
 @pytest.mark.parametrize("per_item", [2, 5])
 def test_intervals_hold_the_rating_that_such_hits_lead_to_as_often_as_they_say(per_item):
     truth = np.random.default_rng(1).normal(0, 1, 40)

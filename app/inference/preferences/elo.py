@@ -11,6 +11,7 @@ from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import check_equal_length, to_numbers_and_count
 from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
 
+_MIN_ERROR_PER_K = 1e-9  # a smaller spread of resampled ratings is rounding
 _POOLED_DEGREES_OF_FREEDOM = 4.0  # the fewest that `moderated_means` gives the variance of all items
 
 
@@ -20,7 +21,8 @@ class EloRatings:
 
     Attributes:
         score: (n_items,) in points; NaN for an item without a judgment.
-        standard_error: (n_items,) by the bootstrap, as low and high; NaN without resamples.
+        standard_error: (n_items,) by the bootstrap, as low and high; NaN without resamples, and where all resamples
+            give the same rating, for example after one judgment: these say nothing about the error.
         estimable: (n_items,) whether the item has a judgment.
         notes: What this can and cannot tell.
 
@@ -84,8 +86,10 @@ def fit(
         error = _moderated_standard_errors(
             np.var(samples, axis=0), _count_blocks_by_item(first, second, block, n_items)
         )
+        error[error <= _MIN_ERROR_PER_K * k] = np.nan
     reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * error
-    return EloRatings(score, error, score - reach, score + reach, is_judged, _elo_notes(is_judged))
+    notes = (*_elo_notes(is_judged), *_unknown_error_notes(is_judged & np.isnan(error) if resamples else []))
+    return EloRatings(score, error, score - reach, score + reach, is_judged, notes)
 
 
 def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
@@ -137,3 +141,11 @@ def _elo_notes(is_judged: BooleanArray) -> tuple[Note, ...]:
     if not unjudged.size:
         return (order_note,)
     return order_note, Note("unrated", "Nothing is known about {0}: no judgment.", make_mention("item", unjudged))
+
+
+def _unknown_error_notes(error_is_unknown: npt.ArrayLike) -> tuple[Note, ...]:
+    mention = make_mention("item", error_is_unknown)
+    sentence = (
+        "There is no interval for {0}: the judgments are too few or too equal, so all resamples give the same rating."
+    )
+    return (Note("rating_error_unknown", sentence, mention),) if mention.numbers else ()
