@@ -111,16 +111,20 @@ def of_pairs(name: str, fit: Callable[..., Scored], case: Case) -> Row:
     return between(scores[0], found.standard_error, scores[1])
 
 
-def of_best_worst(case: Case) -> Row:
+def of_best_worst(answers: int, case: Case) -> Row:
+    """Intervals if so many annotators answer each tuple; the truth is from different tuples alone."""
     people = case.people(ITEMS, "best-worst")
-    found = [counted(people, times * ITEMS * case.per_item // IN_A_HIT) for times in (1, AS_MANY)]
-    ends = (np.clip(found[0].score + side * Z95 * found[0].standard_error, -1, 1) for side in (-1, 1))
-    low, high = ends
-    return row(low, high, found[1].score)
+    hits = ITEMS * case.per_item // IN_A_HIT
+    found, truth = counted(people, hits // answers, answers), counted(people, AS_MANY * hits, 1)
+    low, high = (np.clip(found.score + side * Z95 * found.standard_error, -1, 1) for side in (-1, 1))
+    return row(low, high, truth.score)
 
 
-def counted(people: People, hits: int) -> best_worst_counts.BestWorstCounts:
-    items, _, scores = people.shown(hits, IN_A_HIT)
+def counted(people: People, tuples: int, answers: int) -> best_worst_counts.BestWorstCounts:
+    items = np.repeat(people.shown(tuples, IN_A_HIT)[0], answers, axis=0)
+    hits = len(items)
+    annotators = np.repeat(people.rng.integers(ANNOTATORS, size=(hits, 1)), IN_A_HIT, axis=1)
+    scores = people.say(items, annotators)
     return best_worst_counts.fit(np.repeat(np.arange(hits), IN_A_HIT), items.ravel(), scores.ravel(), n_items=ITEMS)
 
 
@@ -189,7 +193,8 @@ INTERVALS: dict[str, Callable[[Case], Row]] = {
     "Thurstone": partial(of_pairs, "Thurstone", thurstone.fit),
     "Hopkins & May": partial(of_pairs, "Hopkins & May", hopkins_may.fit),
     "Expected Wins": partial(of_pairs, "Expected Wins", expected_wins.fit),
-    "best-worst counts": of_best_worst,
+    "best-worst counts": partial(of_best_worst, 1),
+    "best-worst counts, three answers to a tuple": partial(of_best_worst, 3),
     "geometric mean (magnitude, in powers of ten)": of_magnitude,
     "graded response (ten times the judgments)": of_graded,
     "Krippendorff's alpha": partial(of_agreement, "alpha", alpha),

@@ -21,9 +21,9 @@ BEST_0, WORST_2 = {0: 1.0, 1: 0.5, 2: 0.0, 3: 0.5}, {0: 0.5, 1: 1.0, 2: 0.0}
 
 
 def test_the_share_of_hits_as_the_best_less_that_as_the_worst_by_hand():
-    found = fit(BEST_0, WORST_2, BEST_0)
-    np.testing.assert_allclose(found.score, [2 / 3, 1 / 3, -1.0, 0.0])
-    assert found.hits.tolist() == [3, 3, 3, 2]
+    found = fit(BEST_0, WORST_2, {0: 1.0, 1: 0.5, 2: 0.0, 4: 0.5})
+    np.testing.assert_allclose(found.score, [2 / 3, 1 / 3, -1.0, 0.0, 0.0])
+    assert found.hits.tolist() == [3, 3, 3, 1, 1]
     # Item 0: best in 2 of 3; by chance in 1/4, 1/3 and 1/4, on average 5/18. So 41/72 and 5/72 of one more HIT.
     best, worst = (2 + 5 / 18) / 4, (5 / 18) / 4
     assert found.standard_error[0] == pytest.approx(np.sqrt((best + worst - (best - worst) ** 2) / 3))
@@ -79,6 +79,61 @@ def test_errors_are_as_wide_as_scores_scatter():
     scatter = np.std([found.score for found in fits], axis=0)
     np.testing.assert_allclose(np.mean([found.standard_error for found in fits], axis=0), scatter, rtol=0.15)
     assert spearmanr(np.mean([found.score for found in fits], axis=0), truth).statistic == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "count"),
+    [
+        ([1, 1, 0, 0], 2.0),  # a tuple decides the outcome: its second answer adds nothing
+        ([1, 0, 1, 0], 4.0),
+        # Mean squares 1/2 within and 1 between, so the tuples' variance is 1/4, rho 1/3, and 4 count as 4 / (1 + 1/3).
+        ([1, 0, 0, -1], 3.0),
+    ],
+)
+def test_answers_to_one_tuple_count_as_fewer_by_hand(outcomes, count):
+    found = best_worst_counts.effective_hit_counts(
+        np.zeros(4, np.intp), np.array([0, 0, 1, 1]), np.array(outcomes, float), n_items=2
+    )
+    np.testing.assert_allclose(found, [count, 0.0])
+
+
+def test_hits_of_the_same_items_are_one_tuple_whatever_their_order():
+    numbers = best_worst_counts.number_tuples(
+        np.array([0, 0, 1, 1, 2, 2, 2, 3, 3]), np.array([4, 7, 7, 4, 4, 7, 1, 4, 1]), 4
+    )
+    assert numbers[0] == numbers[1]
+    assert len(set(numbers.tolist())) == 3
+
+
+def answers_to_tuples(rng, truth, *, tuples, answers):
+    shown = np.repeat(np.argsort(rng.random((tuples, len(truth))), axis=1)[:, :4], answers, axis=0)
+    scores = truth[shown] + 0.5 * rng.gumbel(size=shown.shape)
+    return np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel()
+
+
+def test_errors_are_those_of_resampled_tuples():
+    rng = np.random.default_rng(5)
+    hits, items, scores = answers_to_tuples(rng, np.zeros(12), tuples=150, answers=4)
+    found = best_worst_counts.fit(hits, items, scores)
+    by_tuple = np.arange(len(hits)).reshape(150, -1)
+    draws = []
+    for _ in range(200):
+        rows = by_tuple[rng.integers(150, size=150)].ravel()
+        draws.append(best_worst_counts.fit(np.repeat(np.arange(600), 4), items[rows], scores[rows], n_items=12).score)
+    assert found.standard_error.mean() == pytest.approx(np.std(draws, axis=0).mean(), rel=0.05)
+
+
+@pytest.mark.parametrize(("tuples", "answers"), [(40, 5), (60, 3), (200, 1)])
+def test_intervals_hold_the_score_of_very_many_tuples_as_often_as_they_say(tuples, answers):
+    truth = np.random.default_rng(1).normal(0, 1, 20)
+    many = best_worst_counts.fit(*answers_to_tuples(np.random.default_rng(2), truth, tuples=100_000, answers=1)).score
+    held = []
+    for seed in range(60):
+        found = best_worst_counts.fit(
+            *answers_to_tuples(np.random.default_rng([3, seed]), truth, tuples=tuples, answers=answers), n_items=20
+        )
+        held.append(np.abs(found.score - many) <= 1.96 * found.standard_error)
+    assert 0.925 < np.mean(held) < 0.975  # by answers .88 with five to a tuple
 
 
 def test_items_alone_or_never_seen_have_no_count():
