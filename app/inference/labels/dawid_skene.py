@@ -238,9 +238,7 @@ def _climb_with_restarts(
     restarts: int,
     rng: np.random.Generator | None,
 ) -> tuple[ClimbResult, list[Note]]:
-    best = latent_classes.run_accelerated_em(
-        _start_parameters(start, label_matrix, smoothing), label_matrix, smoothing, rule
-    )
+    best = latent_classes.run_em(_start_parameters(start, label_matrix, smoothing), label_matrix, smoothing, rule)
     notes: list[Note] = []
     if restarts:
         if rng is None:

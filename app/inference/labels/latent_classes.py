@@ -15,6 +15,11 @@ from app.inference.ground.arrays import Array, Integers
 # Two climbs to one top stop at slightly different heights; a higher top differs by more than this part of its height.
 _MIN_HEIGHT_GAIN = 1e-6
 
+# Posteriors this near the end of another climb lead to the same top.
+_MAX_DISTANCE_IN_BASIN = 0.1
+# Plain steps that change no posterior by more than this are near the top of their basin.
+_SMALL_STEP, _MAX_PLAIN_STEPS = 1e-3, 300
+
 # By how much the reach of leaps grows and shrinks; the value of the paper's program.
 _REACH_FACTOR = 4.0
 
@@ -95,6 +100,28 @@ def make_label_matrix(
     entries = np.ones(len(rows)), (rows, annotators * n_labels + labels)
     counts = sparse.csr_array(entries, shape=(int(rows.max()) + 1, n_annotators * n_labels))
     return LabelMatrix(counts, n_annotators, n_labels)
+
+
+def run_em(
+    start: ClassParameters, label_matrix: LabelMatrix, smoothing: ClassParameters, stop_rule: StopRule
+) -> ClimbResult:
+    """Run EM from the start to the top that it leads to, or to the higher one that leaps lead to.
+
+    A leap can leave the basin of the start and end lower. So plain steps check where the start leads: until they come
+    near the end of the accelerated climb, or else to a top of their own, and then the higher of the two is taken.
+    """
+    accelerated = run_accelerated_em(start, label_matrix, smoothing, stop_rule)
+    view, trace = _expectation_step(start, label_matrix, smoothing), list[float]()
+    while _max_posterior_change(view, accelerated.end) > _MAX_DISTANCE_IN_BASIN:
+        trace.append(view.height)
+        step = _expectation_step(_maximisation_step(view, smoothing), label_matrix, smoothing)
+        is_near_top = _max_posterior_change(view, step) < _SMALL_STEP
+        view = step
+        if is_near_top or len(trace) >= min(_MAX_PLAIN_STEPS, stop_rule.max_iterations):
+            plain = run_accelerated_em(view.parameters, label_matrix, smoothing, stop_rule)
+            plain = replace(plain, trace=trace + plain.trace)
+            return max(accelerated, plain, key=lambda climb: (climb.converged, climb.end.height))
+    return accelerated
 
 
 def run_accelerated_em(
