@@ -68,12 +68,14 @@ from app.imports.api import item_changes as item_changes_api
 from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
 from app.media import pages as media
+from app.palette import api as palette_api
 from app.palette import pages as palette
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
-from app.quality import api as quality_api
 from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
+from app.quality.api import annotators as annotators_api
+from app.quality.api import quality as quality_api
 from app.quality.peer_agreement import AnnotatorComparisons
 from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
@@ -237,7 +239,15 @@ ROUTERS = (
         auth_api.log_router,
         alerts_api.router,
     ),
-    *(quality_api.router, remarks_api.router, visit_api.router, stopping_api.router, campaigns_api.templates_router),
+    *(
+        annotators_api.router,
+        quality_api.router,
+        palette_api.router,
+        remarks_api.router,
+        visit_api.router,
+        stopping_api.router,
+        campaigns_api.templates_router,
+    ),
 )
 
 

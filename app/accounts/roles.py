@@ -83,6 +83,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {ADMIN_PATH}/help",
         f"GET {ADMIN_PATH}/help/{{path:path}}",
         f"GET {API_PATH}/templates",
+        f"GET {API_PATH}/search",
         f"GET {ADMIN_PATH}",
         f"GET {ADMIN_PATH}/campaigns",
         f"GET {API_PATH}/campaigns",
@@ -136,6 +137,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/remarks",
         f"GET {CAMPAIGN_API_PATH}/checks",
         f"GET {CAMPAIGN_API_PATH}/findings",
+        f"GET {CAMPAIGN_API_PATH}/quality-matrix",
     ),
     COLLECT_ANSWERS: (
         f"POST {CAMPAIGN_API_PATH}/hits",
@@ -179,6 +181,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         *(f"POST {CAMPAIGN_API_PATH}/items/{act}" for act in ("changes", "checks")),
         f"PUT {CAMPAIGN_API_PATH}/items/text",
         f"POST {CAMPAIGN_API_PATH}/alerts/{{alert}}/seen",
+        f"POST {CAMPAIGN_API_PATH}/annotators/decisions",
         f"POST {CAMPAIGN_API_PATH}/annotators/{{annotator}}/{{action}}",
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
     ),

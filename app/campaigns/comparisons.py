@@ -81,11 +81,16 @@ def replace_comparisons(values: Mapping[str, str], campaign: Campaign, unit: Com
         comparisons = parse_strict_decimal(entered.strip())
     except ValueError:
         raise Invalid("Enter a number.", code="comparisons_wrong", setting=COMPARISONS_FIELD) from None
+    return {**values, JUDGMENTS_SETTING: str(judgments_for_comparisons(unit, comparisons, COMPARISONS_FIELD))}
+
+
+def judgments_for_comparisons(unit: ComparisonUnit, comparisons: float, setting: str) -> int:
+    """Return the judgments per system for these comparisons. Raises `Invalid` (`comparisons_wrong`)."""
     most = unit.count(MAX_JUDGMENTS)
     if not 0 < comparisons <= most:
         message = f"Enter a number above 0, {format_comparisons(most)} at most."
-        raise Invalid(message, code="comparisons_wrong", setting=COMPARISONS_FIELD)
-    return {**values, JUDGMENTS_SETTING: str(unit.judgments_for(comparisons))}
+        raise Invalid(message, code="comparisons_wrong", setting=setting)
+    return unit.judgments_for(comparisons)
 
 
 def ask_for_comparisons(

@@ -2,7 +2,8 @@
 
 A `PaletteEntry` is one row: a title and the address that it opens. `entries.py` makes the rows that need no database
 (pages, settings, help) and joins all groups, `stored_entries.py` finds campaigns, items and annotators, and `pages.py`
-serves them as a page and as JSON. Each group asks for the same need as the page that its rows open.
+serves them as a page and as JSON, `api.py` to programs. Each group asks for the same need as the page that its rows
+open.
 
 Open `entries.py` first.
 """

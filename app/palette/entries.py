@@ -44,8 +44,8 @@ SERVER_PAGES = (
 class PaletteQuery(AddressQuery):
     """Words to search for, and the slug of the open campaign; both may be empty."""
 
-    q: SearchWords = ""
-    campaign: str = Field(default="", max_length=200)
+    q: SearchWords = Field(default="", description="Words that a title has; without any, pages and campaigns.")
+    campaign: str = Field(default="", max_length=200, description="Slug of the campaign to search in; may be empty.")
 
 
 async def find_entries(connection: AsyncConnection, access: Access, query: PaletteQuery) -> list[PaletteEntry]:

@@ -12,7 +12,7 @@ from typing import Literal, cast, get_args
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.errors import Conflict, Invalid
+from app.errors import Conflict, Invalid, shorten_echo
 from app.quality import actions, decisions
 from app.record.campaign import load_campaign_by_slug
 
@@ -40,11 +40,13 @@ STATES_BY_ACTION: dict[BulkAction, tuple[Sequence[AnnotatorState], AnnotatorStat
 }
 
 LOAD_STATES = text("""
-    SELECT n.name, coalesce(a.barred, 'active') AS state, (
+    SELECT n.name, a.pseudonym, coalesce(a.barred, 'active') AS state, (
         SELECT f.said FROM findings f WHERE f.campaign_id = :campaign AND f.annotator_id = a.id
         ORDER BY f.id DESC LIMIT 1) AS finding
     FROM named_annotators n JOIN annotators a ON a.campaign_id = n.campaign_id AND a.id = n.id
-    WHERE n.campaign_id = :campaign AND n.name = ANY(CAST(:names AS text[])) ORDER BY a.id
+    WHERE n.campaign_id = :campaign
+    AND (n.name = ANY(CAST(:names AS text[])) OR a.pseudonym = ANY(CAST(:names AS text[])))
+    ORDER BY a.id
 """)
 
 
@@ -82,7 +84,7 @@ async def decide_on_annotators(
     Args:
         engine: The engine.
         slug: The campaign's slug.
-        names: Names on pages, such as A7.
+        names: Names on pages, such as A7, or pseudonyms in exports.
         action: The decision; `undo` moves each annotator to its state in `states_to_restore`.
         reason: The reason, may be empty if every annotator has a finding.
         now: The time of the decision.
@@ -96,12 +98,12 @@ async def decide_on_annotators(
     check_number_of_annotators(names)
     async with engine.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        rows = {
-            row.name: row for row in await connection.execute(LOAD_STATES, {"campaign": campaign.id, "names": [*names]})
-        }
+        found = (await connection.execute(LOAD_STATES, {"campaign": campaign.id, "names": [*names]})).all()
+    known_names = {name for row in found for name in (row.name, row.pseudonym)}
     for name in names:
-        if name not in rows:
-            raise decisions.annotator_not_found(campaign, name)
+        if name not in known_names:
+            raise decisions.annotator_not_found(campaign, shorten_echo(name))
+    rows = {row.name: row for row in found}
     reasons = {
         name: decisions.strip_and_check_reason(reason or (row.finding or "")[: decisions.MAX_REASON_CHARACTERS])
         for name, row in rows.items()
@@ -115,9 +117,9 @@ async def decide_on_annotators(
 
 
 def parse_bulk_action(value: str) -> BulkAction:
-    """Return the action. Raises `Invalid`."""
+    """Return the action. Raises `Invalid` (`decision_unknown`)."""
     if value not in get_args(BulkAction):
-        raise Invalid("There is no such decision. Nothing was changed.")
+        raise Invalid("There is no such decision. Nothing was changed.", code="decision_unknown")
     return cast("BulkAction", value)
 
 

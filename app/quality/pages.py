@@ -21,7 +21,6 @@ from app.http.dependencies import (
 )
 from app.http.paging import Page
 from app.quality import actions, annotator_answers, annotators, inbox, judged_items, listings
-from app.quality.api import Comparisons, Medians, Revisions
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
     AnnotatorState,
@@ -29,6 +28,7 @@ from app.quality.bulk_decisions import (
     parse_bulk_action,
 )
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id
+from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
 from app.quality.rule_sentences import rule_sentence_parts
 from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules

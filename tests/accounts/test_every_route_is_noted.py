@@ -158,6 +158,12 @@ CHANGES = [
     Change("POST", API + "/responses", table(ANSWERS.format(2)), {"slug": "adverbs"}),
     Change("POST", API + "/alerts/{alert}/seen", {}, {"slug": "adverbs", "alert": "A8"}),
     Change("POST", API + "/annotators/{annotator}/{action}", WHY, ABOUT | {"action": "hold"}),
+    Change(
+        "POST",
+        API + "/annotators/decisions",
+        {"json": {"action": "release", "annotators": ["A1"], "reason": "looked at"}},
+        {"slug": "adverbs"},
+    ),
     Change("POST", API + "/answers/{answer}/{action}", WHY, ABOUT | {"action": "exclude"}),
     Change("POST", "/admin/account/tokens/{token_id}/revoke", {}, {"token_id": TOKEN_NAME}),
     page("/admin/account/password", current=PASSWORD, password=PASSWORD + " 2"),

@@ -28,3 +28,25 @@ async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(a
     joined = await api_client.post(f"{address}/items", content="system,segment,output\ndoe,s,three\n", headers=kind)
     assert joined.json()["imported"] == 1
     assert (await api_client.get(f"{address}")).json()["items"] == 4
+
+
+async def test_a_program_asks_for_comparisons_per_prompt_and_pair(api_client):
+    pairwise = {"name": "S", "question": "Which is better?", "design": "pairwise"}
+    made = await api_client.post(f"{API}/campaigns", json=pairwise)
+    address = f"{API}/campaigns/{made.json()['slug']}"
+    wanted = {"comparisons_per_prompt_and_pair": 3}
+    refused(await api_client.patch(address, json=wanted), 422, "nothing_compared")
+    outputs = "system,segment,output\n" + "".join(f"{system},s{k},{system}{k}\n" for system in "ABC" for k in range(4))
+    await api_client.post(f"{address}/items", content=outputs, headers={"content-type": "text/csv"})
+    changed = (await api_client.patch(address, json=wanted)).json()
+    assert changed["settings"]["judgments_per_item"] == 24  # 3 comparisons of 2 other systems on 4 prompts
+    assert changed["comparisons"] == {
+        "unit": "Comparisons per prompt and pair",
+        "per_prompt": 3.0,
+        "systems": 3,
+        "prompts": 4,
+        "warning": "",
+    }
+    for wrong in ({"comparisons_per_prompt_and_pair": 0}, {"comparisons_per_prompt_and_pair": "3"}):
+        refused(await api_client.patch(address, json=wrong), 422, "comparisons_wrong")
+    refused(await api_client.patch(address, json=wanted | {"judgments_per_item": 5}), 422, "comparisons_wrong")

@@ -1,6 +1,7 @@
 """API of campaigns and their items."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -13,13 +14,15 @@ from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
+from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
 from app.campaigns.totals import CampaignTotals
 from app.designs.schema import ValueSchema
+from app.errors import Invalid
 from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import CampaignOnPage, load_campaign_by_slug, load_campaign_for_page
 from app.uploads import MAX_UPLOAD_ROWS
 
 router = program_router(
@@ -54,6 +57,29 @@ class CampaignTotalsSchema(BaseModel):
         )
 
 
+class ComparisonsSchema(BaseModel):
+    """How often the systems of a campaign are compared on each prompt."""
+
+    unit: str = Field(description="What is counted: comparisons of a pair or with the baseline, or judgments.")
+    per_prompt: float = Field(description="How many each pair (or system) gets on each prompt.")
+    systems: int
+    prompts: int
+    warning: str = Field(description="Set if some pairs are never compared; otherwise empty.")
+
+    @classmethod
+    def from_row(cls, row: Any) -> Self | None:
+        unit = ComparisonUnit.of_campaign(row, row.item_count)
+        if unit is None:
+            return None
+        return cls(
+            unit=unit.title,
+            per_prompt=unit.count(row.judgments_per_item),
+            systems=unit.systems,
+            prompts=unit.prompts,
+            warning=unit.warning(row.judgments_per_item),
+        )
+
+
 class CampaignSchema(BaseModel):
     """A campaign as programs see it."""
 
@@ -69,6 +95,7 @@ class CampaignSchema(BaseModel):
         description="The selection rule that suits the goal, if the campaign uses another rule."
     )
     totals: CampaignTotalsSchema
+    comparisons: ComparisonsSchema | None = Field(description="Null unless the items are outputs of several systems.")
     values: ValueSchema = Field(
         description="Values that annotators give items; with several criteria, those for the first."
     )
@@ -93,6 +120,7 @@ class CampaignSchema(BaseModel):
         link_by_platform = links_by_platform(*choose_link_base_and_key(server_url, row.link_key, row.experiment_key))
         fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
         fields["totals"] = CampaignTotalsSchema.from_row(row)
+        fields["comparisons"] = ComparisonsSchema.from_row(row)
         fields["better_rule"] = hints.find_better_rule_for_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
@@ -157,19 +185,60 @@ async def get_campaign(request: Request, connection: Transaction, slug: str) -> 
     return await campaign_response(request, connection, slug)
 
 
+COMPARISONS_KEY = "comparisons_per_prompt_and_pair"
 Changes = Annotated[
-    dict[str, Any], Body(description="Any of the campaign's settings.", examples=[{"judgments_per_item": 5}])
+    dict[str, Any],
+    Body(
+        description="Any of the campaign's settings. Where systems are compared, "
+        f"`{COMPARISONS_KEY}` may replace `judgments_per_item`: the least number of judgments that gives each pair "
+        "this many comparisons on each prompt.",
+        examples=[{"judgments_per_item": 5}],
+    ),
 ]
 
 
-@router.patch("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`"}))
+@router.patch(
+    "/{slug}",
+    responses=document_refusals(
+        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`"}
+    ),
+)
 async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignSchema:
     """Change settings of a draft, or those settings of a launched campaign that do not change what its answers mean.
 
     The schema marks the latter with `after_launch`.
     """
-    await settings_edits.edit_settings(connection, slug, lambda before: apply_setting_changes(before, changes))
+    await lifecycle.lock_campaign(connection, slug)
+    campaign = await load_campaign_for_page(connection, slug)
+
+    def change(before: CampaignSettings) -> CampaignSettings:
+        settings = apply_setting_changes(
+            before, {name: value for name, value in changes.items() if name != COMPARISONS_KEY}
+        )
+        if COMPARISONS_KEY not in changes:
+            return settings
+        wanted = judgments_of_program(changes, settings, campaign)
+        return apply_setting_changes(settings, {JUDGMENTS_SETTING: wanted})
+
+    await settings_edits.edit_settings(connection, slug, change)
     return await campaign_response(request, connection, slug)
+
+
+def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings, campaign: CampaignOnPage) -> int:
+    """Return the judgments per system for the comparisons of a program.
+
+    Raises `Invalid` (`comparisons_wrong`, `nothing_compared`).
+    """
+    comparisons = changes[COMPARISONS_KEY]
+    if isinstance(comparisons, bool) or not isinstance(comparisons, int | float) or JUDGMENTS_SETTING in changes:
+        message = f"Send a number as {COMPARISONS_KEY}, and no {JUDGMENTS_SETTING} beside it. Nothing was changed."
+        raise Invalid(message, code="comparisons_wrong", setting=COMPARISONS_KEY)
+    changed = replace(lifecycle.unsaved_campaign(settings), segment_count=campaign.segment_count)
+    unit = ComparisonUnit.of_campaign(changed, campaign.item_count)
+    if unit is None:
+        message = f"“{campaign.name}” has no outputs of several systems, so send {JUDGMENTS_SETTING} instead."
+        raise Invalid(message, code="nothing_compared", setting=COMPARISONS_KEY)
+    return judgments_for_comparisons(unit, comparisons, COMPARISONS_KEY)
 
 
 def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:

@@ -1,4 +1,4 @@
-"""API: annotators of a campaign with their work, findings and decisions, and results of checks."""
+"""API of a campaign's annotators: their work, and decisions about them and about their answers."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -9,22 +9,18 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.http.dependencies import Database, Now, RowId, Transaction, depends_on_app_state, document_refusals
-from app.quality import actions, annotator_answers, annotators, listings
+from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
+from app.quality import actions, annotator_answers, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
-from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons
+from app.quality.dependencies import Comparisons, Medians, Revisions
+from app.quality.peer_agreement import AnnotatorComparison
 from app.record import law_editions
 from app.record.campaign import load_campaign_by_slug
-from app.record.due_revisions import DueRevisions
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
 router = program_router("/api/v1/campaigns/{slug}", "Annotators")
 
-
-Revisions = Annotated[DueRevisions, depends_on_app_state("due_revisions")]
-Comparisons = Annotated[AnnotatorComparisons, depends_on_app_state("comparisons")]
-Medians = Annotated[annotators.MedianSecondsCache, depends_on_app_state("median_seconds")]
 AnnotatorNameOrPseudonym = Annotated[str, PathParameter(max_length=40, description="A7, or the pseudonym in exports.")]
 AnnotatorLimit = Annotated[int, Query(ge=1, le=1_000)]
 AnnotatorOffset = Annotated[int, Query(ge=0, le=10_000_000)]
@@ -270,52 +266,3 @@ async def move_campaign_to_newest_edition(database: Database, slug: str, now: No
     """
     before = await law_editions.move_to_newest_edition(database, slug, now=now)
     return CampaignLawEdition(law=before.law, edition=before.newest, newest=before.newest)
-
-
-class FindingOfRule(BaseModel):
-    """A finding of a rule about an annotator, stored as it was at that time."""
-
-    id: int
-    annotator: str = Field(description="A1, A2, ..., as on pages.")
-    pseudonym: str = Field(description="As in exports.")
-    rule: str
-    action: str = Field(description="warn, hold or exclude.")
-    seen: dict[str, float] = Field(description="Measured numbers by name.")
-    said: str = Field(description="The finding as a sentence for people.")
-    found_at: datetime
-    barred: str | None = Field(description="The annotator's state now: held, excluded, or null.")
-
-
-class CheckItemSummary(BaseModel):
-    """A gold or attention item."""
-
-    external_id: str
-    kind: str = Field(description="gold or attention.")
-    shown: str
-    expected: str = Field(description="In words.")
-    answers: int
-    failed: int
-    probably_wrong: bool = Field(
-        description="Whether more than half of at least five answers failed. Rules ignore such a check."
-    )
-    not_loaded: int = Field(description="Annotators who reported that its file does not load.")
-    histogram: list[int] = Field(description="Answers in each tenth of the scale, or of each class; empty for places.")
-
-
-@router.get("/findings", responses=document_refusals({404: "`campaign_not_found`"}))
-async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
-    """Return the newest 200 findings, newest first."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    rows = await listings.list_findings(connection, campaign.id)
-    return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
-
-
-@router.get("/checks", responses=document_refusals({404: "`campaign_not_found`"}))
-async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
-    """Return all gold and attention items with the number of times annotators failed them."""
-    return [
-        CheckItemSummary(**asdict(line))
-        for line in await listings.list_checks_with_outcome_counts(
-            connection, await load_campaign_by_slug(connection, slug)
-        )
-    ]

@@ -1,0 +1,1 @@
+"""API of annotators, of decisions about them, and of quality rules and checks."""
