@@ -90,6 +90,44 @@ def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
         assert easel("campaign", action, "verbs").output == f"verbs is {status}.\n"
 
 
+def test_items_are_retired_restored_and_corrected(easel, running, tmp_path):
+    items = ("campaign", "items")
+    assert easel(*items, "retire", running, "v1", "v2", "v1").output == "Retired 2 items of verbs.\n"
+    again = easel(*items, "retire", running, "v2", "v3").output
+    assert again == "Retired 1 item of verbs.\n1 item needed no change.\n"
+    assert easel(*items, "restore", running, "v1", "v2", "v3").output == "Restored 3 items of verbs.\n"
+    corrected = easel(*items, "correct", running, "v1", "to run").output
+    assert corrected == "Corrected v1 of verbs. This is version 2 of its text.\n"
+    (tmp_path / "text.txt").write_text("to walk\nslowly\n")
+    corrected = easel(*items, "correct", running, "v1", "--file", tmp_path / "text.txt").output
+    assert corrected == "Corrected v1 of verbs. This is version 3 of its text.\n"
+    table = csv.DictReader(io.StringIO(easel("export", running, "items").output))
+    assert [row["shown"] for row in table if row["id"] == "v1"] == ["to walk\nslowly"]
+
+
+def test_changes_of_items_are_refused_with_the_reason(easel, running):
+    items = ("campaign", "items")
+    for arguments, code in (
+        (("retire", running, "v1", "v99"), "item_not_found"),
+        (("retire", "nouns", "v1"), "campaign_not_found"),
+        (("delete", "--yes", running, "v1"), "not_a_draft"),
+        (("correct", running, "v1", " "), "shown_empty"),
+    ):
+        refused = easel(*items, *arguments)
+        assert refused.exit_code == 1
+        assert f"({code})" in refused.stderr
+    assert easel(*items, "correct", running, "v1").exit_code == 2
+    assert easel(*items, "retire", running).exit_code == 2
+    assert easel(*items, "delete", running, "v1", typed="n\n").exit_code == 1
+
+
+def test_items_of_a_draft_are_deleted(easel, files):
+    easel("campaign", "create", "--name", "Verbs", "--question", "How often?")
+    easel("campaign", "import", "verbs", files / "items.csv")
+    assert easel("campaign", "items", "delete", "verbs", "v1", "--yes").output == "Deleted 1 item of verbs.\n"
+    assert "(not_launched)" in easel("campaign", "items", "retire", "verbs", "v2").stderr
+
+
 def test_every_setting_is_an_option_with_its_description(easel):
     text = " ".join(easel("campaign", "create", "--help").output.split())
     for name, field in CampaignSettings.model_fields.items():

@@ -19,6 +19,7 @@ from app.campaigns.launch import describe_own_priors
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, question_file_path
 from app.cli.interrupts import STOPPED_TEXT
+from app.cli.items import items_group
 from app.cli.run_command import (
     current_utc_time,
     format_value_for_people,
@@ -62,6 +63,9 @@ CAMPAIGN_ACTION_HELP = {
 @click.group()
 def campaign() -> None:
     """Create campaigns, import into them and change their status."""
+
+
+campaign.add_command(items_group)
 
 
 @campaign.command()

@@ -1,0 +1,86 @@
+"""`easel campaign items ...`: retire, restore, delete and correct single items."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from app.cli.run_command import current_utc_time, run_in_transaction
+from app.cli.settings_options import READABLE_FILE
+from app.errors import pluralize
+from app.imports import item_changes
+from app.imports.item_changes import ItemAction
+
+ITEM_ACTION_PHRASES = {"retire": "Retired", "restore": "Restored", "delete": "Deleted"}
+
+item_ids_argument = click.argument("item_ids", metavar="ID...", nargs=-1, required=True)
+
+
+@click.group("items")
+def items_group() -> None:
+    """Retire, restore, delete and correct single items."""
+
+
+def change_and_print(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
+    """Change items, all or none, and print how many were changed."""
+    ids = list(dict.fromkeys(item_ids))
+    count = run_in_transaction(
+        partial(item_changes.change_items, slug=slug, action=action, item_ids=ids, now=current_utc_time())
+    )
+    click.echo(f"{ITEM_ACTION_PHRASES[action]} {pluralize(count, 'item')} of {slug}.")
+    if count < len(ids):
+        click.echo(f"{pluralize(len(ids) - count, 'item')} needed no change.")
+
+
+@items_group.command()
+@click.argument("slug")
+@item_ids_argument
+def retire(slug: str, item_ids: tuple[str, ...]) -> None:
+    """Ask about items no more, after the launch. Their answers and scores stay. All are changed or none."""
+    change_and_print(slug, "retire", item_ids)
+
+
+@items_group.command()
+@click.argument("slug")
+@item_ids_argument
+def restore(slug: str, item_ids: tuple[str, ...]) -> None:
+    """Ask about retired items again. All are changed or none."""
+    change_and_print(slug, "restore", item_ids)
+
+
+@items_group.command()
+@click.argument("slug")
+@item_ids_argument
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def delete(slug: str, item_ids: tuple[str, ...], *, yes: bool) -> None:
+    """Delete items, gold and attention items from a draft. All are deleted or none."""
+    if not yes:
+        click.confirm(f"Delete {pluralize(len(set(item_ids)), 'item')} of {slug}?", abort=True)
+    change_and_print(slug, "delete", item_ids)
+
+
+@items_group.command()
+@click.argument("slug")
+@click.argument("item_id", metavar="ID")
+@click.argument("new_text", metavar="[TEXT]", required=False)
+@click.option("--file", "text_file", type=READABLE_FILE, help="File with the text in UTF-8, instead of TEXT.")
+def correct(slug: str, item_id: str, new_text: str | None, text_file: Path | None) -> None:
+    """Correct the text of an item. Open HITs still show the former text, and exports say which one was judged."""
+    if (new_text is None) == (text_file is None):
+        raise click.UsageError("Give the corrected text, or a file with it by --file.")
+    corrected_text = read_text_file(text_file) if text_file else new_text or ""
+    version = run_in_transaction(
+        partial(
+            item_changes.correct_item_text, slug=slug, item_id=item_id, new_text=corrected_text, now=current_utc_time()
+        )
+    )
+    click.echo(f"Corrected {item_id} of {slug}. This is version {version} of its text.")
+
+
+def read_text_file(file: Path) -> str:
+    """Return a file's text, without a last line break."""
+    try:
+        return file.read_text(encoding="utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file} is not in UTF-8.") from error
