@@ -59,7 +59,7 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     ]
     if campaign is None:
         return SetupRail(steps, None, {})
-    totals = CampaignTotals.from_campaign(campaign, campaign.item_count)
+    totals = CampaignTotals.from_campaign(campaign, campaign.item_count - campaign.retired_count)
     visit_steps = visit_preview.required_steps(campaign, visit_preview.find_preview_platform(""))
     return SetupRail(steps, totals, {one.name: visit_preview.title_of_step(one) for one in visit_steps})
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
 from app.accounts.roles import SEE_CAMPAIGN
-from app.database.campaign import HAS_PEOPLE_COLUMN, item_count_sql
+from app.database.campaign import HAS_PEOPLE_COLUMN, item_count_sql, retired_count_sql
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
@@ -30,6 +30,7 @@ class CampaignWithProgress(Campaign):
     """
 
     item_count: int
+    retired_count: int
     judgments_taken: int
     judgments_wanted: int
     experiment: str | None
@@ -113,6 +114,7 @@ def campaigns_with_progress_query() -> Select[Any]:
     return select(
         campaigns,
         item_total.label("item_count"),
+        retired_count_sql(campaigns.c.id).label("retired_count"),
         judgments_taken.label("judgments_taken"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,

@@ -33,7 +33,7 @@ class CampaignPace:
 
     Attributes:
         last_at: When the last answer came.
-        rate: Recent HITs per hour.
+        rate: Recent tasks per hour.
         interval: Typical interval, by the criterion by which items are known least.
         goal: Progress towards the goal, such as `18 % of 95 %`.
 
@@ -74,7 +74,7 @@ async def load_campaign_pace(
         minutes = await count_hits_per_minute(connection, campaign.id, now)
         recent = pace.recent_hits_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
         quiet = pace.describe_silence(minutes, minutes_since_epoch(now))
-        rate = f"{recent[1]:,.0f} HITs/h" if recent and not quiet else ""
+        rate = f"{recent[1]:,.0f} tasks/h" if recent and not quiet else ""
     design = campaign.design
     if not design.is_ordered:
         return CampaignPace(answers.last_at, rate)

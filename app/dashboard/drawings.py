@@ -137,7 +137,7 @@ def pace_drawing(state_figures: dict[str, Any]) -> Drawing:
     ]
     ticks = [(x(moment.timestamp()), f"{moment:%H:%M}") for moment in moments]
     x_title = f"time (UTC, from {moments[0]:%Y-%m-%d %H:%M}; a bar is {pace_figures['minutes']} min)"
-    return bar_chart_drawing("Pace", x_title, "HITs per hour", ticks, pace_figures["bars"])
+    return bar_chart_drawing("Pace", x_title, "tasks per hour", ticks, pace_figures["bars"])
 
 
 def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]:
@@ -195,7 +195,7 @@ def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
     curve = [(x(answers), y(value)) for answers, value in points]
     y_title = f"typical interval, {unit.spread_axis_title}"
     changes = [x(min(answers, points[-1][0])) for answers in state_figures["uncertainty"]["changes"]]
-    return Drawing("Uncertainty", "HITs answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
+    return Drawing("Uncertainty", "tasks answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
 
 
 def forest_plot_drawing(

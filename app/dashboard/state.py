@@ -213,7 +213,7 @@ def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
     """Warn of answers of `easel simulate`; empty where there are none."""
     if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # the page's head says so for rehearsals
         return ""
-    hits = pluralize(snapshot.hit_count, "HIT")
+    hits = pluralize(snapshot.hit_count, "task")
     return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}. These answers are not from people."
 
 

@@ -162,7 +162,7 @@ def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: in
     )
     rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
-        select(posteriors, items.c.external_id, items.c.shown, items.c.fields, rows.c.found)
+        select(posteriors, items.c.external_id, items.c.shown, items.c.fields, items.c.retired_at, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, JOIN_ITEM_TO_POSTERIOR)
         .where(is_posterior_by_criterion(criterion))

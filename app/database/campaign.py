@@ -94,6 +94,12 @@ def item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
     return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
 
 
+def retired_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+    """Return SQL for the number of items that a researcher has retired."""
+    condition = (items.c.campaign_id == campaign_id) & items.c.retired_at.is_not(None)
+    return select(func.count()).select_from(items).where(condition).scalar_subquery()
+
+
 async def load_item_numbers(
     connection: AsyncConnection, campaign_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:

@@ -43,6 +43,11 @@ function manageUpload(form) {
     if (share === undefined) bar.removeAttribute("value"); else bar.value = share;
   };
 
+  /** Show the field for a zip as soon as the items are to be shown as media. */
+  const openMediaField = () => {
+    if (form.elements.show_as?.checked) form.elements.media?.closest("details")?.setAttribute("open", "");
+  };
+
   /** Write on the button how much it imports; it is off while an import would be refused. */
   const updateButton = () => {
     const rows = previewedRows();
@@ -136,6 +141,7 @@ function manageUpload(form) {
         dependentPart.replaceWith(parsePart(html).querySelector("[data-checked]"));
       }
       updateButton();
+      openMediaField();
     });
   });
 

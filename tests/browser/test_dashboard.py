@@ -211,7 +211,7 @@ FAST = """async () => {
     const place = document.querySelector('[data-plot="pace"]').cloneNode(false);
     document.querySelector('[data-plot="pace"]').after(place);
     const chart = { begin: 1767603600, width: 3600, heights: [98765, 12000, 50000], time: true };
-    bars(place, { ...chart, xLabel: "time", yLabel: "HITs per hour" }, () => {});
+    bars(place, { ...chart, xLabel: "time", yLabel: "tasks per hour" }, () => {});
     await new Promise((done) => setTimeout(done, 100));
     return window.written;
 }"""

@@ -768,4 +768,4 @@ async def test_the_list_says_how_campaigns_go(engine, researcher):
     assert re.search(r'<td( data-head="Precision">± [\d.]+ points|>)</td>', page)
     assert '<time datetime="2026-01-05T09:00:00+00:00" data-ago' in page
     assert "not known yet" not in page
-    assert "HITs/h" not in page  # both came long ago
+    assert "tasks/h" not in page  # both came long ago

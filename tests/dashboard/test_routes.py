@@ -56,7 +56,7 @@ async def test_the_page_warns_of_simulated_answers(engine, researcher, campaign)
     simulated = await create_annotator(engine, campaign, platform="simulation")
     await submit_scores(engine, simulated, await lease_hit(engine, simulated))
     page = (await researcher.get(address(campaign))).text
-    assert "easel simulate answered 1 of 1 HIT. These answers are not from people." in page
+    assert "easel simulate answered 1 of 1 task. These answers are not from people." in page
 
 
 async def test_before_the_first_answer_the_page_offers_the_link_to_share(researcher, campaign):
@@ -86,7 +86,7 @@ async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one
 async def test_a_draft_shows_what_is_left_to_do(engine, researcher):
     draft = await create_running_campaign(engine, launched=False, name="Draft")
     page = (await researcher.get(address(draft))).text
-    assert "12 items, 3 judgments each: 36 judgments, about 8 HITs of 5 items" in page
+    assert "12 items, 3 judgments each: 36 judgments, about 8 tasks of 5 items" in page
     assert f'href="{address(draft)}/launch/confirm"' in page
 
 

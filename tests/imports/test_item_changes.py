@@ -73,6 +73,17 @@ async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
     assert await settled_items(engine) == [3]
 
 
+async def test_a_retired_item_is_called_retired_and_counts_no_more_in_the_totals(engine, researcher):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=5)
+    await change(engine, campaign, "retire", "v3", "v4")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert page.count(">retired</span>") == 2
+    assert ">settled</span>" not in page
+    rail = (await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/question")).text
+    assert "<dt>Items</dt><dd>6</dd>" in rail
+    assert "<dt>Tasks</dt><dd>6</dd>" in rail
+
+
 async def test_a_release_that_read_earlier_does_not_bring_it_back(engine):
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=50)
     await change(engine, campaign, "retire", "v3")

@@ -4,7 +4,9 @@ import pytest
 
 from app.imports.pasted import file_of_pasted_text
 from tests.annotation.hits.campaigns import fetch_rows
+from tests.campaigns.drafts import create_draft
 from tests.campaigns.test_routes import create, launched, upload
+from tests.media.files import png, zipped
 
 CITIES = "id,verb,note\n1,abide,seen in Köln\n2,run,100%\n3,hum,a_b\n4,eat,axb\n"
 
@@ -60,7 +62,7 @@ async def test_pasted_lines_are_previewed_and_imported_as_numbered_items(researc
 
 
 async def test_names_of_images_in_a_campaign_of_texts_are_noticed(researcher):
-    notice = "These look like images."
+    notice = "These look like images"
     for content, names, noticed in (
         ("text", "a.png b.JPG", True),
         ("text", "a.png b", False),
@@ -70,6 +72,31 @@ async def test_names_of_images_in_a_campaign_of_texts_are_noticed(researcher):
         pasted = {"pasted": "\n".join(names.split())}
         page = await researcher.post(f"{address}/items/preview", data=pasted)
         assert (notice in page.text) == noticed, names
+
+
+async def test_names_of_images_are_shown_as_images_in_one_click(researcher, engine):
+    address = await create(researcher)
+    chosen = {"pasted": "a.png\nb.png", "show_as": "image"}
+    page = (await researcher.post(f"{address}/items/preview", data=chosen)).text
+    assert "Items are images" in page
+    assert "a.png" in page.partition('role="alert"')[2]  # there is no such file yet
+    pictures = {"media": ("pictures.zip", zipped({"a.png": png(), "b.png": png(16)}))}
+    page = (await researcher.post(f"{address}/items/preview", data=chosen, files=pictures)).text
+    assert "All rows can be imported." in page
+    assert (await researcher.post(f"{address}/items", data=chosen, files=pictures)).status_code == 303
+    assert await fetch_rows(engine, "SELECT shown FROM items ORDER BY number") == [("a.png",), ("b.png",)]
+    assert "Items are images" in await list_page(researcher, address)
+
+
+async def test_items_that_cannot_be_images_are_refused_and_keep_their_type(researcher, engine):
+    draft = await create_draft(engine, design="pairwise", differences="pair")
+    address = f"/admin/campaigns/{draft.slug}"
+    chosen = {"pasted": "a.png\nb.png", "show_as": "image"}
+    pictures = {"media": ("pictures.zip", zipped({"a.png": png(), "b.png": png(16)}))}
+    refused = await researcher.post(f"{address}/items", data=chosen, files=pictures)
+    assert refused.status_code == 422
+    assert "change them first" in refused.text
+    assert await fetch_rows(engine, "SELECT shown FROM items") == []
 
 
 async def test_an_item_is_typed_with_an_id_or_the_next_free_number(researcher, engine):

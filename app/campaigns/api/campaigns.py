@@ -39,7 +39,7 @@ class Transition(BaseModel):
 
 
 class CampaignTotalsSchema(BaseModel):
-    """Work and pay of a campaign in which every item gets all judgments wanted."""
+    """Work and pay of a campaign in which every item that is not retired gets all judgments wanted."""
 
     tasks: int = Field(description="HITs that annotators answer.")
     hours: float | None = Field(description="Hours of work, if the settings say how many minutes a HIT takes.")
@@ -48,7 +48,8 @@ class CampaignTotalsSchema(BaseModel):
 
     @classmethod
     def from_row(cls, row: Any) -> Self:
-        totals, hourly = CampaignTotals.from_campaign(row, row.item_count), HourlyPay.from_campaign(row)
+        totals = CampaignTotals.from_campaign(row, row.item_count - row.retired_count)
+        hourly = HourlyPay.from_campaign(row)
         return cls(
             tasks=totals.tasks,
             hours=totals.hours,

@@ -4,6 +4,7 @@ import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -11,12 +12,15 @@ from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.guards import researcher_router
 from app.background.progress_stream import ReportingJob, stream_job_progress
+from app.campaigns import settings_edits
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.designs.content import Content
+from app.campaigns.settings import CampaignSettings
+from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.errors import Invalid, NotFound, Refusal
 from app.http.dependencies import (
     AppSettings,
@@ -76,6 +80,21 @@ def read_options_of_form(form_data: FormData) -> ReadOptions:
     return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"), form_text(form_data, "sheet"))
 
 
+def media_kind_of_form(form_data: FormData) -> str | None:
+    """Return the kind of media as which the form shows the items of a draft; None if their type stays."""
+    show_as = form_text(form_data, "show_as")
+    return show_as if show_as in MEDIA_FILE_NAMES else None
+
+
+def change_content(settings: CampaignSettings, kind: str) -> CampaignSettings:
+    """Return the settings with another item type. Raises `Invalid` (`item_type_impossible`)."""
+    try:
+        return CampaignSettings.model_validate({**settings.model_dump(), "content": kind})
+    except ValidationError as error:
+        message = "Other settings do not allow this item type: change them first. Nothing was imported."
+        raise Invalid(message, code="item_type_impossible") from error
+
+
 @router.post(CAMPAIGN_PATH + "/items/preview")
 async def preview_items_upload(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
@@ -92,10 +111,12 @@ async def preview_items_upload(
         )
         files_here = (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
+    show_as = media_kind_of_form(form_data) if campaign.status == "draft" else None
+    content = Content.from_campaign(campaign)
     build_preview = partial(
         preview_uploaded_file,
         law=campaign.law,
-        content=Content.from_campaign(campaign),
+        content=replace(content, kind=show_as) if show_as else content,
         design=campaign.design,
         existing_ids=existing_ids,
         max_mb=settings.max_upload_mb,
@@ -107,6 +128,7 @@ async def preview_items_upload(
             preview_context["files"] = await asyncio.to_thread(
                 report_missing_and_unnamed_files, preview_context["described"].files, media, files_here
             )
+    preview_context["show_as"] = show_as
     if is_script_request(request):
         return render_page(
             request, "admin/_preview.html", preview_context | {"row_numbers": ROW_NUMBERS_AS_IDS, "campaign": campaign}
@@ -148,6 +170,8 @@ async def import_items_from_page(
         default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
         identifier = id_column_or_none(form_text(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
+            if show_as := media_kind_of_form(form_data):
+                await settings_edits.edit_settings(connection, slug, partial(change_content, kind=show_as))
             receipt = await items.import_items(
                 connection,
                 slug,
