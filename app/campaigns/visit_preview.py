@@ -12,9 +12,10 @@ from typing import Any, get_args
 from pydantic import Field, ValidationError
 
 from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.onboarding.consent import parse_consent_form
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
-from app.annotation.onboarding.steps import VISIT_STEPS
+from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
 from app.annotation.platforms.platform import Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns.preview_hit import PreviewHit
@@ -106,7 +107,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
     settings, version = settings_of_visit(campaign), visit_version_shown(campaign)
     steps = required_steps(campaign, platform)
     pages = [VisitPage(START_PAGE, "Welcome")] if platform.has_start_button else []
-    pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps]
+    pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps_with_own_page(settings, platform)]
     pages += [
         VisitPage(f"hit-{number}", f"HIT {number}", hit_number=number)
         for number in range(1, count_previewed_hits(campaign, platform) + 1)
@@ -224,6 +225,17 @@ def step_on_page(campaign: Campaign, page: VisitPage) -> PreviewedStep:
     """Return the onboarding step of a page, which must have one."""
     assert page.step is not None  # noqa: S101  (the caller has looked)
     return PreviewedStep(settings_of_visit(campaign), visit_version_shown(campaign), page.step, page.results)
+
+
+def parse_start_form(campaign: Campaign, platform: Platform, form: Mapping[str, str]) -> StepResult | None:
+    """Return the answer to the consent text on the page with the Start button; None if that page does not ask for it.
+
+    Raises `Invalid`.
+    """
+    settings = settings_of_visit(campaign)
+    if not has_consent_on_start_page(settings, platform):
+        return None
+    return parse_consent_form(form, settings, VisitHistory(visit_version_shown(campaign)))
 
 
 def repeatable_form(form: Mapping[str, str]) -> dict[str, str]:

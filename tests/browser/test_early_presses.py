@@ -160,15 +160,15 @@ async def test_a_double_click_on_submit_and_next_enters_nothing_in_the_next_set(
 
 
 async def test_a_double_click_on_a_step_passes_that_step_alone(task: Any, visit: Any) -> None:
-    campaign = await task(welcome=True, consent="We keep your answers.")
+    campaign = await task(welcome=True, consent="We keep your answers.", questions=["job?: What do you do?"])
     page = (await visit(hasty=False)).page
     await page.goto(campaign.prolific())
-    await page.get_by_role("button", name="Continue").dblclick(delay=120)
-    agree = page.get_by_role("button", name="I agree", exact=True)
-    await expect(agree).to_be_visible()
+    await page.get_by_role("button", name="I agree and start").dblclick(delay=120)
+    go_on = page.get_by_role("button", name="Continue")
+    await expect(go_on).to_be_visible()
     await after_the_moment(page)
-    await expect(agree).to_be_visible()
-    await agree.dblclick(delay=120)
+    await expect(go_on).to_be_visible()
+    await go_on.dblclick(delay=120)
     await wait_for_hit(page)
 
 

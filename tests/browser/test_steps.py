@@ -51,29 +51,40 @@ async def keep_a_picture(page: Page, name: str) -> None:
 async def test_from_prolific_by_keyboard_to_the_first_set(page: Page, task: Any) -> None:
     campaign = await task(welcome=True, consent=CONSENT, minutes_per_hit=2, pay="$0.35 per set")
     await page.goto(campaign.prolific())
-    await expect(page.get_by_text("Step 1 of 2")).to_be_visible()
-    await expect(page.get_by_role("button", name="Start")).to_have_count(0)  # nothing starts before they agree
-    await is_good(page, "welcome")
-    await page.get_by_role("button", name="Continue").press("Enter")
+    await expect(page.get_by_role("heading", name=campaign.row.question)).to_be_visible()
     await expect(page.get_by_role("heading", name="Before you begin")).to_be_visible()
-    await expect(page.get_by_text("Step 2 of 2")).to_be_visible()
-    await is_good(page, "consent")
-    await page.get_by_role("button", name="I agree", exact=True).press("Enter")
+    await expect(page.get_by_text("Step ")).to_have_count(0)
+    start = page.get_by_role("button", name="Start", exact=True)
+    await expect(start).to_have_count(0)  # nothing starts before they agree
+    await is_good(page, "welcome")
+    await page.get_by_role("button", name="I agree and start", exact=True).press("Enter")
     await wait_for_hit(page)
 
 
 async def test_the_page_of_a_link_is_the_first_step_of_all(page: Page, task: Any) -> None:
     campaign = await task(consent=CONSENT, questions=["job: What do you do?"])
     await page.goto(campaign.link)
-    await expect(page.get_by_text("Step 1 of 3")).to_be_visible()
-    await page.get_by_role("button", name="Continue").press("Enter")
-    await expect(page.get_by_text("Step 2 of 3")).to_be_visible()
-    await page.get_by_role("button", name="I agree", exact=True).press("Enter")
-    await expect(page.get_by_text("Step 3 of 3")).to_be_visible()
+    await expect(page.get_by_text("Step 1 of 2")).to_be_visible()
+    await is_good(page, "start")
+    await page.get_by_role("button", name="I agree and start", exact=True).press("Enter")
+    await expect(page.get_by_text("Step 2 of 2")).to_be_visible()
     await page.get_by_label("What do you do?").fill("nurse")
     await page.get_by_label("What do you do?").press("Enter")
     await wait_for_hit(page)
     await expect(page.get_by_text("Step ")).to_have_count(0)
+
+
+async def test_who_comes_back_by_the_link_may_go_on_or_agree_as_someone_new(visit: Any, task: Any) -> None:
+    campaign = await task(consent=CONSENT)
+    page = await narrow(visit)
+    await page.goto(campaign.link)
+    await page.get_by_role("button", name="I agree and start", exact=True).press("Enter")
+    await wait_for_hit(page)
+    await page.goto(campaign.link)
+    await is_good(page, "again")
+    await expect(page.get_by_role("button", name="I agree and start as someone new")).to_be_visible()
+    await page.get_by_role("link", name="Continue where you were").press("Enter")
+    await wait_for_hit(page)
 
 
 async def test_saying_no_by_keyboard_ends_kindly(page: Page, task: Any) -> None:

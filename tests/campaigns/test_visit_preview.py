@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.annotation.onboarding import consent
 from app.annotation.onboarding.steps import VISIT_STEPS
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns.visit_preview import build_visit_pages, settings_of_visit
@@ -92,32 +93,30 @@ async def test_a_walk_from_welcome_to_thanks_checks_each_step_and_leaves_no_row(
     campaign = await create_running_campaign(engine, launched=False, hits_per_annotator=2, **VISIT)
     address, page = await start_preview(researcher, campaign)
     before = await count_all_rows(engine)
-    assert title_of(page) == "step 1 of 8: Welcome"
-    page = await send(researcher, address, page)
-    assert title_of(page) == "step 2 of 8: Consent"
+    assert title_of(page) == "step 1 of 7: Welcome"
     assert "<strong>your answers</strong>" in page
     page = await send(researcher, address, page)
     assert "Say whether you agree" in page  # as on the page itself
     page = await send(researcher, address, page, answer="yes")
-    assert title_of(page) == "step 3 of 8: Questions"
+    assert title_of(page) == "step 2 of 7: Questions"
     page = await send(researcher, address, page, **{"question-age": "", "question-native": "yes"})
     assert 'role="alert"' in page
     page = await send(researcher, address, page, **{"question-age": "40", "question-native": "yes"})
-    assert title_of(page) == "step 4 of 8: Training"
+    assert title_of(page) == "step 3 of 7: Training"
     assert "native" in page.partition("What Easel would keep")[2].partition("</pre>")[0]
     page = await send(researcher, address, page, **{"score-0": "50", "score-1": "50"})
     assert "Not quite" in page
     page = await send(researcher, address, page)
     page = await send(researcher, address, page, **{"score-0": "10", "score-1": "90"})
     page = await send(researcher, address, page)
-    assert title_of(page) == "step 5 of 8: Qualification"
+    assert title_of(page) == "step 4 of 7: Qualification"
     page = await send(researcher, address, page, **{"score-0": "10", "score-1": "90"})
-    assert title_of(page) == "step 6 of 8: HIT 1"
+    assert title_of(page) == "step 5 of 7: HIT 1"
     names = re.findall(r'name="(score-\w+)"', page)
     assert "must be between" in await send(researcher, address, page, **dict.fromkeys(names, "101"))
     for number in (2, 3):
         page = await send(researcher, address, page, **dict.fromkeys(names, "5"))
-        assert title_of(page) == ("step 7 of 8: HIT 2" if number == 2 else "step 8 of 8: Thanks")
+        assert title_of(page) == ("step 6 of 7: HIT 2" if number == 2 else "step 7 of 7: Thanks")
         assert "&#34;values&#34;" in page
     assert "Thank you. You answered 2 sets." in page
     assert await count_all_rows(engine) == before
@@ -157,7 +156,9 @@ async def test_every_page_and_every_outcome_can_be_seen_as_from_each_platform(en
 async def test_every_onboarding_step_that_is_required_has_a_page(engine, platform):
     campaign = await create_running_campaign(engine, **VISIT | {"welcome": True})
     steps = [page.step for page in build_visit_pages(campaign, platform) if page.step and not page.is_outcome]
-    assert steps == [step for step in VISIT_STEPS if step.is_required(settings_of_visit(campaign), platform)]
+    required = [step for step in VISIT_STEPS if step.is_required(settings_of_visit(campaign), platform)]
+    on_start_page = [consent.STEP] if platform.has_start_button else []
+    assert steps == [step for step in required if step not in on_start_page]
 
 
 async def test_the_ends_of_steps_are_those_that_annotators_see(engine, researcher):

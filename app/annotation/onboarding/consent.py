@@ -52,10 +52,14 @@ def consent_changed_error(history: VisitHistory) -> Invalid:
     )
 
 
-def consent_context(_settings: VisitSettings, history: VisitHistory) -> dict[str, bool]:
-    """Return whether the annotator has declined the present text, and whether they agreed to an earlier one."""
+def consent_context(settings: VisitSettings, history: VisitHistory) -> dict[str, bool]:
+    """Return whether the annotator has declined the present text, and whether they agreed to an earlier one.
+
+    `introduces` is true if the page shows the task, too: this is the first page that the annotator sees.
+    """
     results = history.results_of_step(CONSENT_STEP)
     return {
+        "introduces": settings.welcome and not history.has_worked and not history.results,
         "declined": any(result.version == history.version and result.outcome == "declined" for result in results),
         "changed": any(result.version < history.version and result.outcome == "passed" for result in results),
     }

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from app.annotation.onboarding import consent, qualification, questions, training, welcome
+from app.annotation.onboarding.consent import has_consent_text
 from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
@@ -24,12 +25,27 @@ class StepPlace(NamedTuple):
     total: int
 
 
+def has_consent_on_start_page(settings: VisitSettings, platform: Platform) -> bool:
+    """Return whether the page with the Start button asks for consent, so that this step needs no page of its own."""
+    return platform.has_start_button and has_consent_text(settings, platform)
+
+
+def steps_with_own_page(settings: VisitSettings, platform: Platform) -> list[VisitStep]:
+    """Return the required steps, without the consent where the page with the Start button asks for it."""
+    is_on_start_page = has_consent_on_start_page(settings, platform)
+    return [
+        step
+        for step in VISIT_STEPS
+        if step.is_required(settings, platform) and not (is_on_start_page and step is consent.STEP)
+    ]
+
+
 def place_of_step(settings: VisitAndAnswerSettings, platform: Platform, step: VisitStep | None) -> StepPlace:
-    """Return the place of a required step among all pages before the work; of the page that starts it without one."""
-    required = [one for one in VISIT_STEPS if one.is_required(settings, platform)]
+    """Return the place of a step among all pages before the work; of the page that starts it without one."""
+    steps = steps_with_own_page(settings, platform)
     start_pages = int(platform.has_start_button)
-    number = 1 if step is None else start_pages + 1 + (required.index(step) if step in required else 0)
-    return StepPlace(number, start_pages + len(required))
+    number = start_pages + 1 + steps.index(step) if step in steps else 1
+    return StepPlace(number, start_pages + len(steps))
 
 
 def next_open_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:

@@ -14,7 +14,7 @@ from app.annotation.hits import completion, leases
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.pages.annotator import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
-from app.annotation.onboarding.steps import place_of_step
+from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_with_pages
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES, CrowdSettings
@@ -159,8 +159,8 @@ async def answer_visit_preview(
 async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form. Raises what refuses the form on the annotators' page."""
     page = preview.page
-    if page.step is not None:
-        return preview_after_step_form(preview, form)
+    if page.step is not None or page.key == visit_preview.START_PAGE:
+        return (preview_after_step_form if page.step else preview_after_start_form)(preview, form)
     if "undo" in form:
         return preview.at_page(preview.neighbour(-1))
     if page.hit_number is None:
@@ -173,6 +173,18 @@ async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapp
     return preview.at_page(
         preview.neighbour(1), visit_preview.parse_and_describe_answer(preview.campaign, hit, Form(form, "form"))
     )
+
+
+def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+    """Return the preview after the form of the first page, which may ask for consent. Raises `Invalid`."""
+    result = visit_preview.parse_start_form(preview.campaign, preview.platform, form)
+    if result is None:
+        return preview.at_page(preview.neighbour(1))
+    kept = visit_preview.describe_step_result(result)
+    if result.outcome == "passed":
+        return preview.at_page(preview.neighbour(1), kept)
+    declined = next(page for page in preview.pages if page.is_outcome and page.step and page.step.name == result.step)
+    return preview.at_page(declined, kept)
 
 
 def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
@@ -241,7 +253,7 @@ async def build_page_context(connection: Transaction, settings: Settings, previe
         "start_token": "",
         "instructions": instructions,
         "consent": consent,
-        "has_consent": bool(campaign.consent),
+        "asks_consent": has_consent_on_start_page(visit_settings, preview.platform),
         "place": place_of_step(visit_settings, preview.platform, page.step),
         "version": visit_preview.visit_version_shown(campaign),
         "rendered": hit.drawn,

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from hashlib import sha256
 from typing import Any
 
@@ -61,12 +62,58 @@ async def test_nobody_gets_a_hit_before_they_agree(client, engine, campaign):
     assert text == (1, CONSENT, sha256(CONSENT.encode()).hexdigest())
 
 
-async def test_who_presses_start_on_the_link_is_asked_next(client, engine, campaign):
-    reply = await client.post(f"/link/{campaign.link_key}")
+async def start_by_link(client, campaign, **fields):
+    """The page after a press on the welcome page of the link."""
+    link = f"/link/{campaign.link_key}"
+    form = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', (await client.get(link)).text)
+    reply = await client.post(link, data=dict(form) | fields)
+    return (await client.get(reply.headers["location"])).text if reply.status_code == 303 else reply.text
+
+
+async def test_the_first_page_of_the_link_shows_the_text_and_who_agrees_there_starts(client, engine, campaign):
+    page = (await client.get(f"/link/{campaign.link_key}")).text
+    assert "<strong>your answers</strong>" in page
+    assert "Step 1" not in page  # there is only one
+    assert form_fields(await start_by_link(client, campaign, answer="yes"))["hit"]
+    assert await fetch_rows(engine, "SELECT step, version, outcome FROM visits") == [("consent", 1, "passed")]
+
+
+async def test_who_says_no_on_the_first_page_of_the_link_gets_no_hit_and_may_still_agree(client, engine, campaign):
+    page = await start_by_link(client, campaign, answer="no")
+    assert "That is all right" in page
+    assert step_of(page) == "consent"
+    assert await leases_of(engine) == 0
+    assert await fetch_rows(engine, "SELECT step, version, outcome FROM visits") == [("consent", 1, "declined")]
+
+
+async def test_a_press_that_leaves_the_question_open_is_asked_next(client, engine, campaign):
+    reply = await client.post(f"/link/{campaign.link_key}")  # a page of before, which had no such question
     address = reply.headers["location"]
     page = (await client.get(address)).text
     assert step_of(page) == "consent"
     assert form_fields(await send_form(client, address, page, answer="yes"))["hit"]
+
+
+async def test_on_the_first_page_of_the_link_an_earlier_text_cannot_be_agreed_to(client, engine, campaign):
+    page = await start_by_link(client, campaign, answer="yes", version="0")
+    assert "The text has changed since you opened this page" in page
+    assert "<strong>your answers</strong>" in page
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 0
+
+
+async def test_the_first_page_from_a_platform_is_welcome_and_consent_in_one(client, engine):
+    campaign = await create_running_campaign(engine, welcome=True, consent=CONSENT, minutes_per_hit=2)
+    page, address = await open_campaign_link(client, campaign)
+    assert step_of(page) == "consent"
+    for words in ("How frequent?", "about 2 min a set", "<strong>your answers</strong>", "What a set looks like"):
+        assert words in page
+    await change_text(engine, campaign, "Another text.")
+    assert form_fields(await send_form(client, address, (await client.get(address)).text, answer="yes"))["hit"]
+
+
+async def test_without_a_welcome_the_page_of_the_consent_shows_the_text_alone(client, campaign):
+    page, _ = await open_campaign_link(client, campaign)
+    assert "How frequent?" not in page
 
 
 async def test_saying_no_ends_kindly_and_can_be_taken_back(client, engine, campaign):

@@ -36,8 +36,8 @@ def test_each_step_has_its_own_name_and_page():
 
 def test_who_comes_from_where_has_these_steps_in_this_order(subtests):
     for platform, expected in (
-        ("prolific", ["welcome", "consent", "questions"]),
-        ("mturk", ["welcome", "consent", "questions"]),
+        ("prolific", ["consent", "questions"]),
+        ("mturk", ["consent", "questions"]),
         ("link", ["consent", "questions"]),
         ("api", ["consent"]),
         ("simulation", []),
@@ -48,6 +48,25 @@ def test_who_comes_from_where_has_these_steps_in_this_order(subtests):
                 seen.append(name)
                 facts = VisitHistory(1, results=[*facts.results, *passed(name)])
             assert seen == expected
+
+
+def test_the_page_that_asks_for_consent_welcomes_too_and_counts_once(subtests):
+    for platform, step, expected in (
+        ("prolific", "consent", (1, 2)),
+        ("prolific", "questions", (2, 2)),
+        ("personal", "questions", (2, 2)),
+        ("link", None, (1, 2)),
+        ("link", "consent", (1, 2)),
+        ("link", "questions", (2, 2)),
+    ):
+        with subtests.test(platform=platform, step=step):
+            shown = next((one for one in VISIT_STEPS if one.name == step), None)
+            assert steps.place_of_step(ALL, PLATFORMS[platform], shown) == expected
+
+
+def test_who_agreed_on_the_first_page_is_not_welcomed_after_the_text_is_gone():
+    without_text = ALL.model_copy(update={"consent": ""})
+    assert named(without_text, "prolific", VisitHistory(2, results=passed("consent"))) == "questions"
 
 
 def test_without_steps_nobody_is_asked_anything():
@@ -65,7 +84,7 @@ def test_whoever_has_worked_is_asked_to_agree_to_a_new_text_and_not_welcomed():
 def test_who_says_no_may_still_say_yes():
     facts = VisitHistory(1, results=[*passed("welcome"), StepResult("consent", 1, "declined")])
     assert named(ALL, "prolific", facts) == "consent"
-    assert consent.consent_context(ALL, facts) == {"declined": True, "changed": False}
+    assert consent.consent_context(ALL, facts) == {"introduces": False, "declined": True, "changed": False}
     assert consent.parse_consent_form({"version": "1", "answer": "yes"}, ALL, facts) == StepResult(
         "consent", 1, "passed"
     )

@@ -16,14 +16,19 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
-from app.annotation.hits.assignment import ServedCampaign, assignment_query_by_id, load_assignment_and_update_cache
-from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
+from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
+from app.annotation.hits.landing import load_campaign_by_link
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
+from app.annotation.hits.pages.welcome import (
+    render_refusal,
+    render_welcome,
+    show_welcome_or_refusal,
+    start_visit,
+    visitor_of_request,
+)
 from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
-from app.annotation.onboarding import passphrase, personal_links, start_form, visit_progress
-from app.annotation.onboarding.settings import VisitAndAnswerSettings
-from app.annotation.onboarding.steps import place_of_step
+from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
@@ -32,9 +37,7 @@ from app.annotation.platforms.assignments import (
     find_or_create_assignment,
     has_arrived_before,
 )
-from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
-from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
@@ -46,15 +49,13 @@ from app.http.dependencies import (
     Now,
     ServingConnection,
     allow_external_media,
-    client_network,
     form_texts_by_name,
     is_script_request,
     parse_row_id,
     render_page,
-    retry_after_headers,
     set_request_language,
 )
-from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+from app.http.templating import convert_markdown_texts
 from app.media.render_items import render_campaign_items
 
 router = APIRouter(include_in_schema=False)
@@ -113,11 +114,6 @@ async def read_token(request: Request, connection: Driver, token: str, platform:
     if worker_token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
         await check_token_age(connection, worker_token)
     return worker_token
-
-
-def visitor_of_request(request: Request) -> Visitor:
-    visit_limiter: VisitLimiter = request.app.state.visit_limiter
-    return visit_limiter.visitor_from_address(client_network(request))
 
 
 @router.get(ANNOTATOR_PATH)
@@ -209,100 +205,6 @@ async def store_media_report_and_show_hit(
     if is_script_request(request):
         return Response(status_code=204)
     return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
-
-
-async def show_welcome_or_refusal(
-    request: Request,
-    platform: Platform,
-    link_key: str,
-    connection: Driver,
-    passphrase_text: str | None = None,
-    *,
-    now: datetime,
-) -> HTMLResponse:
-    """Show the welcome page to a new visitor, or the refusal of their passphrase."""
-    campaign_settings = await visit_progress.load_visited_campaign(connection, link_key)
-    try:
-        await passphrase.check_passphrase(
-            connection, campaign_settings, passphrase_text, visitor_of_request(request), now=now
-        )
-    except Refusal as refusal:
-        return render_refusal(
-            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
-        )
-    campaign = await load_campaign_by_link(connection, link_key)
-    return await render_welcome(
-        request, platform, campaign, connection, settings=campaign_settings.settings, passphrase=passphrase_text
-    )
-
-
-def render_refusal(
-    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
-) -> HTMLResponse:
-    """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
-    set_request_language(request, campaign)
-    context = {"campaign": campaign, "platform": platform, "refusal": refusal}
-    context |= {"token_hours": request.app.state.settings.worker_token_hours}
-    context |= {"entered_passphrase": passphrase_text or ""}
-    status = 200 if refusal.code == "passphrase_missing" else refusal.status
-    return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
-
-
-async def render_welcome(
-    request: Request,
-    platform: Platform,
-    campaign: ServedCampaign,
-    connection: Driver,
-    *,
-    settings: VisitAndAnswerSettings | None = None,
-    passphrase: str | None = None,
-) -> HTMLResponse:
-    """Return the welcome page for a new visitor; on a platform, this is the preview, without settings."""
-    items = await load_sample_items(connection, campaign)
-    allow_external_media(request, campaign)
-    set_request_language(request, campaign)
-    (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
-    context = {
-        "campaign": campaign,
-        "design": campaign.design,
-        "criterion_forms": campaign.criteria_in_annotator_order(0),
-        "platform": platform,
-        "rendered": items,
-        "token_hours": request.app.state.settings.worker_token_hours,
-        "instructions": instructions,
-        "start_token": start_form.new_token(),
-        "has_consent": bool(settings and settings.consent),
-        "place": place_of_step(settings, platform, None) if settings else None,
-        "passphrase": passphrase,
-    }
-    return render_page(request, "welcome.html", context)
-
-
-async def start_visit(
-    request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
-) -> Response:
-    """Make a visitor an annotator and redirect to their own address, which survives a reload and a bookmark.
-
-    A visitor who has only entered the passphrase sees the welcome page first.
-    """
-    passphrase_text = form.get("passphrase")
-    if "enter" in form:
-        return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
-    campaign = await visit_progress.load_visited_campaign(connection, link_key)
-    try:
-        await passphrase.check_passphrase(connection, campaign, passphrase_text, visitor_of_request(request), now=now)
-    except Refusal as refusal:
-        return render_refusal(
-            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
-        )
-    token, admitted = form.get(start_form.FIELD), visit_progress.initial_admitted_version(campaign, platform)
-    assignment = await start_form.find_or_create_started_assignment(
-        connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
-    )
-    query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
-    if language := request.query_params.get(LANGUAGE_PARAMETER):
-        query[LANGUAGE_PARAMETER] = language
-    return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)
 
 
 async def submit_step_form(

@@ -74,7 +74,6 @@ async def render_onboarding_step(
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
         "consent": consent,
-        "has_consent": bool(visit.settings.consent),
         "place": place_of_step(visit.settings, platform, step),
     }
     context |= step.page_context(visit.settings, visit.history)

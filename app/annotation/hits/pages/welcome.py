@@ -1,0 +1,149 @@
+"""Page with the Start button, which makes a visitor an annotator: the task, the consent text and an example.
+
+It is the first page of the open link. People from a platform see it as a preview, without the button.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.annotation.hits.assignment import ServedCampaign
+from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
+from app.annotation.hits.pages.steps import PageState, get_worker_tokens
+from app.annotation.onboarding import passphrase, start_form, visit_progress
+from app.annotation.onboarding.consent import CONSENT_STEP, parse_consent_form
+from app.annotation.onboarding.step import VisitHistory
+from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step
+from app.annotation.onboarding.visit_progress import VisitedCampaign
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
+from app.database.session import Driver
+from app.errors import Invalid, Refusal
+from app.http.dependencies import (
+    allow_external_media,
+    client_network,
+    render_page,
+    retry_after_headers,
+    set_request_language,
+)
+from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+
+
+def visitor_of_request(request: Request) -> Visitor:
+    visit_limiter: VisitLimiter = request.app.state.visit_limiter
+    return visit_limiter.visitor_from_address(client_network(request))
+
+
+async def show_welcome_or_refusal(
+    request: Request,
+    platform: Platform,
+    link_key: str,
+    connection: Driver,
+    passphrase_text: str | None = None,
+    *,
+    now: datetime,
+    notice: Refusal | None = None,
+) -> HTMLResponse:
+    """Show the welcome page to a new visitor, or the refusal of their passphrase."""
+    visited = await visit_progress.load_visited_campaign(connection, link_key)
+    try:
+        await passphrase.check_passphrase(connection, visited, passphrase_text, visitor_of_request(request), now=now)
+    except Refusal as refusal:
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    campaign = await load_campaign_by_link(connection, link_key)
+    return await render_welcome(
+        request, platform, campaign, connection, visited=visited, passphrase_text=passphrase_text, notice=notice
+    )
+
+
+def render_refusal(
+    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
+) -> HTMLResponse:
+    """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
+    set_request_language(request, campaign)
+    context = {"campaign": campaign, "platform": platform, "refusal": refusal}
+    context |= {"token_hours": request.app.state.settings.worker_token_hours}
+    context |= {"entered_passphrase": passphrase_text or ""}
+    status = 200 if refusal.code == "passphrase_missing" else refusal.status
+    return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+async def render_welcome(
+    request: Request,
+    platform: Platform,
+    campaign: ServedCampaign,
+    connection: Driver,
+    *,
+    visited: VisitedCampaign | None = None,
+    passphrase_text: str | None = None,
+    notice: Refusal | None = None,
+) -> HTMLResponse:
+    """Return the welcome page for a new visitor; on a platform, this is the preview, without onboarding settings."""
+    items = await load_sample_items(connection, campaign)
+    allow_external_media(request, campaign)
+    set_request_language(request, campaign)
+    asks_consent = visited is not None and has_consent_on_start_page(visited.settings, platform)
+    instructions, consent = await convert_markdown_texts(
+        campaign.instructions, visited.settings.consent if visited else "", mark_formulas=campaign.latex
+    )
+    context = {
+        "campaign": campaign,
+        "design": campaign.design,
+        "criterion_forms": campaign.criteria_in_annotator_order(0),
+        "platform": platform,
+        "rendered": items,
+        "token_hours": request.app.state.settings.worker_token_hours,
+        "instructions": instructions,
+        "start_token": start_form.new_token(),
+        "asks_consent": asks_consent,
+        "consent": consent,
+        "version": visited.visit_version if visited else 0,
+        "place": place_of_step(visited.settings, platform, None) if visited else None,
+        "passphrase": passphrase_text,
+        "shown": PageState(notice=notice),
+    }
+    return render_page(request, "welcome.html", context)
+
+
+async def start_visit(
+    request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
+) -> Response:
+    """Make a visitor an annotator and redirect to their own address, which survives a reload and a bookmark.
+
+    A visitor who has only entered the passphrase sees the welcome page first, as does one whose page showed an earlier
+    consent text. The answer to the consent text is stored with the new annotator.
+    """
+    passphrase_text = form.get("passphrase")
+    if "enter" in form:
+        return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
+    campaign = await visit_progress.load_visited_campaign(connection, link_key)
+    try:
+        await passphrase.check_passphrase(connection, campaign, passphrase_text, visitor_of_request(request), now=now)
+    except Refusal as refusal:
+        return render_refusal(
+            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        )
+    answers_consent = "answer" in form and has_consent_on_start_page(campaign.settings, platform)
+    if answers_consent:
+        try:
+            parse_consent_form(form, campaign.settings, VisitHistory(campaign.visit_version))
+        except Invalid as refusal:
+            return await show_welcome_or_refusal(
+                request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
+            )
+    token, admitted = form.get(start_form.FIELD), visit_progress.initial_admitted_version(campaign, platform)
+    assignment = await start_form.find_or_create_started_assignment(
+        connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
+    )
+    if answers_consent:
+        visit = await visit_progress.load_visit(connection, assignment)
+        await visit_progress.store_step_result(connection, visit, CONSENT_STEP, form, now=now)
+    query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
+    if language := request.query_params.get(LANGUAGE_PARAMETER):
+        query[LANGUAGE_PARAMETER] = language
+    return RedirectResponse(f"{platform.entry_path(link_key)}?{urlencode(query)}", status_code=303)
