@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_sql import LEASE_FUNCTION
+from app.annotation.hits.lease_sql import LEASE_FUNCTION, SHOWN_ITEMS_FUNCTION
 from app.campaigns.lifecycle import settings_of_campaign
 from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
@@ -125,13 +125,16 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
     assert await facts(engine, TABLE_FACTS) == migrated
 
 
-async def test_the_stored_function_that_leases_is_the_one_of_the_code(engine):
-    """If this fails, the code has changed the function, and needs a migration that replaces the stored one."""
+@pytest.mark.parametrize(
+    ("name", "function"), [("easel_lease", LEASE_FUNCTION), ("easel_shown_items", SHOWN_ITEMS_FUNCTION)]
+)
+async def test_the_stored_functions_of_leases_are_those_of_the_code(engine, name, function):
+    """If this fails, the code has changed a function, and needs a migration that replaces the stored one."""
     async with engine.connect() as connection:
         driver = await driver_of(connection)
-        await driver.execute(LEASE_FUNCTION.replace("easel_lease", "pg_temp.easel_lease"))
+        await driver.execute(function.replace(name, f"pg_temp.{name}"))
         functions = await driver.fetch(
-            "SELECT pg_get_function_arguments(oid), prosrc FROM pg_proc WHERE proname = 'easel_lease'"
+            "SELECT pg_get_function_arguments(oid), prosrc FROM pg_proc WHERE proname = $1", name
         )
         await connection.invalidate()
     assert len(functions) == 2

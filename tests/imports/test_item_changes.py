@@ -10,7 +10,16 @@ from app.errors import Conflict
 from app.goal_monitor import release
 from app.imports import item_changes
 from app.record import revisions
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    fetch_rows,
+    fetch_value,
+    lease_hit,
+    requests_are_waiting_sql,
+    submit_scores,
+    wait_until,
+)
 from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
 
 VERBS = "id,text\n" + "".join(f"v{k},verb {k}\n" for k in range(8))
@@ -124,6 +133,18 @@ async def test_a_corrected_text_is_shown_to_new_hits_and_open_ones_keep_the_form
     assert "verb 3</div>" in page
     log = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
     assert "corrected the text of the item" in log
+
+
+async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_text(engine):
+    campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
+    annotator = await create_annotator(engine, campaign)
+    async with engine.begin() as connection:
+        await item_changes.correct_item_text(connection, campaign.slug, "v3", "verb three", now=NOW)
+        lease = asyncio.create_task(lease_hit(engine, annotator))
+        await wait_until(engine, requests_are_waiting_sql(1))
+    shown = await lease
+    assert "verb three" in shown.texts
+    assert (await lease_hit(engine, annotator)).texts == shown.texts
 
 
 async def test_an_unsuitable_text_is_refused_and_kept_in_the_field(engine, researcher):

@@ -11,6 +11,8 @@ Races, and how each is decided:
   posteriors are then locked out of order.
 - Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
+- A lease and a correction of a text: the same right is taken first, and a function with a snapshot of its own reads the
+  texts afterwards.
 
 The database's clock, read after the locks, decides whether a lease is open: the clocks of server machines may differ,
 and time spent waiting counts.
@@ -41,13 +43,8 @@ from app.quality.checks import placed_checks_json
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
-# The researcher's ids and the texts of :items of :campaign, in that order.
-SELECT_SHOWN_ITEMS = """
-    SELECT array_agg(external_id ORDER BY place) AS ids, array_agg(shown ORDER BY place) AS texts
-    FROM items, array_position(CAST(:items AS int[]), number) AS place
-    WHERE campaign_id = :campaign AND number = ANY(CAST(:items AS int[]))"""
-
-# The same as the HIT :hit showed them: texts that were corrected after its lease are still the former ones.
+# The researcher's ids and the texts of :items of :campaign, in that order, as the HIT :hit shows them: texts that were
+# corrected after its lease are still the former ones.
 SELECT_SHOWN_ITEMS_OF_HIT = """
     SELECT array_agg(i.external_id ORDER BY place) AS ids,
            array_agg(coalesce(former.shown, i.shown) ORDER BY place) AS texts
@@ -220,17 +217,36 @@ LEASE_FUNCTION = f"""
 """
 
 
+# What the leased HIT shows. A statement has one snapshot from before its locks, so a correction stored meanwhile
+# is seen only by the statements of a volatile function. The database holds it, like `LEASE_FUNCTION`.
+SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = compile_statement(
+    text(f"""
+    #variable_conflict use_column
+    BEGIN
+        SELECT shown.ids, shown.texts INTO ids, texts FROM ({SELECT_SHOWN_ITEMS_OF_HIT}) AS shown;
+    END
+    """)
+)
+SHOWN_ITEMS_FUNCTION = f"""
+    CREATE FUNCTION easel_shown_items(
+        {", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in SHOWN_ITEMS_ARGUMENTS)},
+        OUT ids text[], OUT texts text[]
+    ) LANGUAGE plpgsql AS $${SHOWN_ITEMS_BODY}$$
+"""
+
+
 def lease_hit_statement(shown_sql: str) -> TextClause:
-    """Return the statement that leases a HIT and selects the columns of `shown_sql`."""
+    """Return the statement that leases a HIT and selects the columns of `shown_sql`, which may name `leased`."""
     return text(f"""
     SELECT leased.id, leased.expires_at, shown.*
     FROM easel_lease({", ".join(f":{name}" for name in LEASE_ARGUMENTS)}) AS leased (id, expires_at),
-         ({shown_sql}) AS shown
+         LATERAL ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
 """)
 
 
-LOCK_AND_LEASE = lease_hit_statement(SELECT_SHOWN_ITEMS)
+SHOWN_ITEMS_CALL = ", ".join("leased.id" if name == "hit" else f":{name}" for name in SHOWN_ITEMS_ARGUMENTS)
+LOCK_AND_LEASE = lease_hit_statement(f"SELECT * FROM easel_shown_items({SHOWN_ITEMS_CALL})")
 LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(SELECT_SHOWN_OUTPUTS)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
