@@ -23,7 +23,7 @@ from app.inference.ratings import peer_correlations as correlations
 ANNOTATOR_COUNT_COLUMNS = (
     Column("annotator", "Pseudonym", "text"),
     Column("name", "Annotator", "text"),
-    Column("hits", "HITs", "count"),
+    Column("hits", "Tasks", "count"),
     Column("judgments", "Judgments", "count"),
 )
 SCALE_USE_COLUMNS = (

@@ -21,7 +21,7 @@ ANSWER_KIND_WORDS: dict[JudgmentKind, str] = {
     "ratio": "ratios",
     "classes": "labels",
     "ordered_classes": "ordered labels",
-    "order": "an order of the items of a HIT",
+    "order": "an order of the items of a task",
 }
 
 
@@ -115,7 +115,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
 def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     """Return notes on how pairs of items of one HIT are read as preferences and ties."""
     if not answers.parameters.ties:
-        sentence = "Items with the same place in a HIT have no known order: such pairs are not counted."
+        sentence = "Items with the same place in a task have no known order: such pairs are not counted."
         return (Note("unknown_pairs_left_out", sentence),)
     if answers.value_kind == "order":
         return ()

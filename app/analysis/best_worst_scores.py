@@ -28,7 +28,7 @@ def best_worst_scores(answers: Answers) -> Scores:
 BEST_WORST_METHOD = ScoreMethod(
     "Best-worst counts",
     "An item scores higher the more often it was chosen as best rather than worst, whichever items it was shown with.",
-    "share of HITs as the best minus share as the worst, -1 to 1",
+    "share of tasks as the best minus share as the worst, -1 to 1",
     best_worst_scores,
     reads="order",
 )

@@ -30,8 +30,8 @@ CONSISTENCY_COLUMNS = (
 ConsistencyRows = list[tuple[Cell, ...]]
 
 TRANSITIVITY_TEXT = (
-    "For three items whose pairs one annotator judged in three different HITs: 1 if “at least as good as” is always "
-    "transitive, 0 if it is transitive as often as by chance. Pairs of one HIT are consistent by construction and are "
+    "For three items whose pairs one annotator judged in three different tasks: 1 if “at least as good as” is always "
+    "transitive, 0 if it is transitive as often as by chance. Pairs of one task are consistent by construction and are "
     "left out."
 )
 TRANSITIVITY_WITHOUT_TIES_TEXT = "The same, using only triads without ties."
@@ -188,7 +188,7 @@ CONSISTENCY_SECTION = TableSection("consistency", "Consistency")
 CONSISTENCY_TABLE = TableMethod(
     CONSISTENCY_SECTION,
     "Consistency",
-    "Whether judgments in different HITs are consistent, across triads of items and when an item is judged again. "
+    "Whether judgments in different tasks are consistent, across triads of items and when an item is judged again. "
     "Consistent answers can still be wrong.",
     build_consistency_table,
     reads=("order", "classes"),

@@ -302,7 +302,7 @@ GRADED_SYSTEM_TABLE = TableMethod(
     "Systems",
     "The performance of systems whose outputs for the same segments were judged by the same annotators, each "
     "compared with one baseline (Otani et al. 2016). It needs the columns system and segment, or a baseline that is in "
-    "every HIT.",
+    "every task.",
     build_graded_system_table,
     reads=("order", "points"),
     options=("baseline",),

@@ -28,8 +28,8 @@ MAX_ELO_PAIRS_IN_RESAMPLES = (
 
 DEPENDENT_PAIRS_NOTE = Note(
     "dependent_pairs",
-    "The pairs of a HIT come from one answer and are not independent, so intervals are too narrow, especially with "
-    "many items per HIT.",
+    "The pairs of a task come from one answer and are not independent, so intervals are too narrow, especially with "
+    "many items per task.",
 )
 
 PairwiseFit = PairwiseScores | ExpectedWins | EloRatings
@@ -111,7 +111,7 @@ def elo_scores(answers: Answers) -> Scores:
         rng=answers.seeded_rng(),
     )
     if resamples:
-        sentence = "Whole HITs were resampled, so the intervals allow for pairs of a HIT that are not independent."
+        sentence = "Whole tasks were resampled, so the intervals allow for pairs of a task that are not independent."
         notes = (*notes_with_names(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
     sentence = f"{len(first):,} pairs are too many to resample, so there are no intervals."

@@ -174,7 +174,7 @@ def largest_magnitude_if_any(values: DrawnArray) -> list[float]:
 
 
 def describe_judgment_counts(answers: Answers) -> str:
-    counts = (len(answers.item), "judgment"), (answers.n_hits, "HIT"), (answers.n_annotators, "annotator")
+    counts = (len(answers.item), "judgment"), (answers.n_hits, "task"), (answers.n_annotators, "annotator")
     judgments, hits, annotators = (pluralize(*count) for count in counts)
     seen, items = int(answers.has_judgments.sum()), pluralize(answers.n_items, "item")
     return f"From {judgments} in {hits} by {annotators}; {seen:,} of {items} judged."

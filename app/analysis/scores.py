@@ -242,7 +242,7 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
         return answers.state
     if not law.quick and answers.n_hits > MAX_HITS_TO_REPLAY:
         raise Inestimable(
-            f"{answers.n_hits:,} HITs are too many to replay with {law.name}, which learns about annotators from each "
+            f"{answers.n_hits:,} tasks are too many to replay with {law.name}, which learns about annotators from each "
             "one. A campaign that uses this update law gets these scores without a replay.",
             code="too_many_hits",
         )

@@ -49,10 +49,10 @@ SYSTEMS_SECTION = TableSection("systems", "Systems")
 SYSTEM_RANK_TABLE = TableMethod(
     SYSTEMS_SECTION,
     "Ranks and clusters",
-    "Each system’s score, in points, from differences within HITs, so neither the segment nor the other systems in the "
-    "HIT matter. For orders, the points are the share of the others in a HIT that a system beats. The range of ranks "
-    "comes from resampling HITs 1,000 times. Systems whose ranges overlap are in one cluster (Koehn 2012, Bojar et al. "
-    "2013). It says nothing about other segments.",
+    "Each system’s score, in points, from differences within tasks, so neither the segment nor the other systems in "
+    "the task matter. For orders, the points are the share of the others in a task that a system beats. The range of "
+    "ranks comes from resampling tasks 1,000 times. Systems whose ranges overlap are in one cluster (Koehn 2012, "
+    "Bojar et al. 2013). It says nothing about other segments.",
     build_system_rank_table,
     reads=("points", "order"),
     dot_plot=DotPlotColumn("score"),

@@ -98,7 +98,7 @@ def list_compared_pairs(answers: Answers, _options: Options) -> LazyTable:
 WIN_LOSS_TABLE = TableMethod(
     TableSection("wins", "Wins and losses"),
     "Wins and losses",
-    "Each row’s wins, ties and losses against each column. Darker cells won more. Scores of the same HIT that are no "
+    "Each row’s wins, ties and losses against each column. Darker cells won more. Scores of the same task that are no "
     "further apart than the tie margin are a tie.",
     build_win_loss_table,
     reads=("order",),

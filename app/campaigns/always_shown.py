@@ -26,7 +26,7 @@ async def store_always_shown(connection: AsyncConnection, campaign: Campaign) ->
             raise design.unknown_always_shown_item_error(name)
     if await connection.scalar(select(item_count_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
-            f"“{campaign.name}” has only the items that every HIT shows. Upload other items, then launch.",
+            f"“{campaign.name}” has only the items that every task shows. Upload other items, then launch.",
             code="no_items",
             campaign=campaign.slug,
         )

@@ -13,23 +13,23 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
 SCHEDULE_TITLES = {
-    "streaming": "Streaming: choose each HIT from the newest posteriors",
-    "iterations": "Iterations: choose all HITs of a round at once, as in Algorithm 1",
+    "streaming": "Streaming: choose each task from the newest posteriors",
+    "iterations": "Iterations: choose all tasks of a round at once, as in Algorithm 1",
 }
 DIFFERENCE_TITLES = {
     "none": "Not marked",
     "reference": "Between each item and its reference",
-    "pair": "Between the two items of a HIT",
+    "pair": "Between the two items of a task",
 }
 REMARK_TARGET_TITLES = {
     "none": "None",
-    "HIT": "On the HIT",
+    "HIT": "On the task",
     "items": "On each item",
-    "both": "On the HIT and each item",
+    "both": "On the task and each item",
 }
 QUALITY_PRESET_TITLES = {
     "watch": "Watch: only warn me",
-    "strict": "Strict: hold annotators, so that they get no more HITs",
+    "strict": "Strict: hold annotators, so that they get no more tasks",
     "off": "Off",
 }
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}

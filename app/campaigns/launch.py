@@ -30,7 +30,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
         shortage_phrase = (
-            f"has {item_total} of the {campaign.fewest_items} items that one HIT needs"
+            f"has {item_total} of the {campaign.fewest_items} items that one task needs"
             if item_total
             else "has no items yet"
         )

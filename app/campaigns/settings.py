@@ -79,7 +79,7 @@ class CampaignSettings(
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
     name: RequiredText = Field(title="Name", description="Shown to annotators at the top of the page.")
-    question: RequiredText = Field(title="Question", description="What annotators are asked about the items of a HIT.")
+    question: RequiredText = Field(title="Question", description="What annotators are asked about the items of a task.")
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", json_schema_extra=EDITABLE,
         description="Markdown that annotators can open at any time. After launch, fix wording only.",
@@ -97,7 +97,7 @@ class CampaignSettings(
     high_label: ScaleLabel = Field(default="high", title="Label at 100", description="Right end of the scale.")
     design: DesignName = Field(
         default=DEFAULT_DESIGN, title="Design",
-        description="What annotators do with the items of a HIT.",
+        description="What annotators do with the items of a task.",
     )  # fmt: skip
     design_settings: dict[str, Any] = Field(
         default_factory=dict, title="Design settings",
@@ -108,7 +108,7 @@ class CampaignSettings(
         description="Two to five questions about the same items, such as adequacy and fluency.",
     )  # fmt: skip
     items_per_hit: int | None = Field(
-        default=None, ge=1, le=10, title="Items per HIT",
+        default=None, ge=1, le=10, title="Items per task",
         description="How many items are shown together.",
     )  # fmt: skip
     criteria_shown: CriteriaShown = Field(
@@ -182,15 +182,15 @@ class CampaignSettings(
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Schedule",
-        description="Choose each HIT from the newest posteriors, or all HITs of an iteration at once.",
+        description="Choose each task from the newest posteriors, or all tasks of an iteration at once.",
     )  # fmt: skip
     hits_per_iteration: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, title="HITs per iteration",
-        description="Only for iterations. Empty: the number of items divided by the items per HIT.",
+        default=None, title="Tasks per iteration",
+        description="Only for iterations. Empty: the number of items divided by the items per task.",
     )  # fmt: skip
     leaders_as_companions: bool = Field(
-        default=False, title="Leading items in other HITs",
-        description="Only for iterations: let the leading item of a HIT appear in other HITs too. EASL paper: no.",
+        default=False, title="Leading items in other tasks",
+        description="Only for iterations: let the leading item of a task appear in other tasks too. EASL paper: no.",
     )  # fmt: skip
     seed: int = Field(default=2018, ge=0, lt=2**63, title="Seed", description="Starting point of the random draws.")
 
@@ -199,8 +199,8 @@ class CampaignSettings(
         description="The campaign ends when every item has this many. EASL paper: up to 10.",
     )  # fmt: skip
     hits_per_annotator: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, title="HITs per annotator", json_schema_extra=EDITABLE,
-        description="Maximum number of HITs per person. Empty: no limit.",
+        default=None, title="Tasks per annotator", json_schema_extra=EDITABLE,
+        description="Maximum number of tasks per person. Empty: no limit.",
     )  # fmt: skip
     repeat_items: bool = Field(
         default=True, title="Show items again",
@@ -212,7 +212,7 @@ class CampaignSettings(
     )  # fmt: skip
     lease_minutes: int = Field(
         default=30, ge=1, le=10_080, title="Lease (minutes)", json_schema_extra=EDITABLE,
-        description="How long a HIT is reserved for an annotator.",
+        description="How long a task is reserved for an annotator.",
     )  # fmt: skip
 
     @field_validator("*", mode="before")
@@ -291,7 +291,7 @@ class CampaignSettings(
         if design and ONLINE_LAWS[update_law].family.counts_classes and "criteria" in info.data:
             refuse_differing_class_counts(info.data["design"], info.data["design_settings"], info.data["criteria"])
         if ONLINE_LAWS[update_law].reads == "order" and info.data.get("items_per_hit") == 1:
-            raise ValueError("this law learns from the order of items in a HIT, so a HIT needs two items or more")
+            raise ValueError("this law learns from the order of items in a task, so a task needs two items or more")
         return update_law
 
     @field_validator("rule")
@@ -315,7 +315,7 @@ class CampaignSettings(
     @classmethod
     def validate_selection(cls, selection: str, info: ValidationInfo) -> str:
         if selection == "iterations" and "rule" in info.data and SELECTION_RULES[info.data["rule"]].reads_labels:
-            raise ValueError("the selection rule chooses one HIT at a time; use streaming")
+            raise ValueError("the selection rule chooses one task at a time; use streaming")
         return selection
 
     @field_validator("implied_asked_percent")

@@ -33,7 +33,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
         )
     if campaign.selection == "iterations":
         raise Conflict(
-            "HITs with systems are chosen one at a time, because each segment is chosen for one annotator. Set the "
+            "Tasks with systems are chosen one at a time, because each segment is chosen for one annotator. Set the "
             "selection to streaming, then launch.",
             code="iterations_of_systems",
         )

@@ -109,7 +109,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
     pages = [VisitPage(START_PAGE, "Welcome")] if platform.has_start_button else []
     pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps_with_own_page(settings, platform)]
     pages += [
-        VisitPage(f"hit-{number}", f"HIT {number}", hit_number=number)
+        VisitPage(f"hit-{number}", f"Task {number}", hit_number=number)
         for number in range(1, count_previewed_hits(campaign, platform) + 1)
     ]
     thanks = reason_after_last_hit(campaign, platform)
@@ -127,7 +127,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
             for status in CLOSED_STATUSES
         ]
     pages += [
-        VisitPage(f"no-hit-{reason}", f"No HIT: {reason.replace('_', ' ')}", is_outcome=True, reason=reason)
+        VisitPage(f"no-hit-{reason}", f"No task: {reason.replace('_', ' ')}", is_outcome=True, reason=reason)
         for reason in get_args(NoHitReason)
         if reason not in ("visit", thanks)
     ]

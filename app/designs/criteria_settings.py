@@ -97,7 +97,7 @@ def checked_criterion_as_stored(
             number, f"design_settings.{errors[0]['loc'][0]}", f"{criterion['name']}: {message}"
         ) from None
     if list(design.always_shown) != list(make_design(campaign["design"], campaign["design_settings"]).always_shown):
-        message = f"{criterion['name']}: the item shown in every HIT must be the same for all criteria"
+        message = f"{criterion['name']}: the item shown in every task must be the same for all criteria"
         raise criterion_error(number, "name", message)
     stored = design.model_dump(mode="json")
     return with_design_settings(criterion, {name: stored[name] for name in own_settings if stored[name] != ""})

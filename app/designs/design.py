@@ -129,7 +129,7 @@ class Design(InputModel, ABC):
     def unknown_always_shown_item_error(self, item_name: str) -> Refusal:
         """Return the refusal of a launch without an item that every HIT shows."""
         return Conflict(
-            f"Every HIT should show the item “{shorten_echo(item_name)}”, but there is no such item.",
+            f"Every task should show the item “{shorten_echo(item_name)}”, but there is no such item.",
             code="item_unknown",
         )
 

@@ -130,7 +130,7 @@ def keep_offered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -
 def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> None:
     """Raise `Invalid` for remarks that the campaign does not ask for: `remark_not_offered`, `reason_unknown`."""
     for about, remark in remarks.items():
-        where = "HITs" if about == WHOLE_HIT else "items"
+        where = "Tasks" if about == WHOLE_HIT else "items"
         if remark.comment and not is_remark_asked(campaign.comment_on, about):
             raise Invalid(
                 f"This campaign does not take comments on {where}. Nothing was stored.", code="remark_not_offered"

@@ -186,11 +186,11 @@ RATIO_UNIT = RatioUnit(
 )
 PERCENT_BEATEN_UNIT = Unit(
     "Share",
-    "win rate within its HITs, %",
+    "win rate within its tasks, %",
     "%",
     "density per %",
     "mean_percent_beaten",
-    "The win rate is the share of the other items in its HITs that an item beats; a tie counts half. For 95 % of "
+    "The win rate is the share of the other items in its tasks that an item beats; a tie counts half. For 95 % of "
     "items, the win rate among all possible annotators lies within this many percentage points of the one so far.",
     mean_phrase="win rate",
     mean_title="Win rate",

@@ -53,7 +53,7 @@ def list_downloads(
         yield "Items", contents, [(f"items.{end}", title) for end, title in DOWNLOAD_FORMATS]
     value_text = f"score ({design.allowed_values_text}){', label' * bool(design.classes)}{', rank' * design.is_ordered}"
     contents = (
-        f"One row per item and answer: annotator, {value_text}, HIT, position, times, "
+        f"One row per item and answer: annotator, {value_text}, task, position, times, "
         f"kind of input.{each_criterion_text}"
     )
     yield "Responses", contents, [(f"responses.{end}", title) for end, title in DOWNLOAD_FORMATS]
@@ -64,19 +64,19 @@ def list_downloads(
         )
         yield "Segments", contents, [(f"segments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
-        "One row for each item that was shown but not answered: annotator, HIT, status (open, expired or given up), "
+        "One row for each item that was shown but not answered: annotator, task, status (open, expired or given up), "
         "and times."
     )
     yield "Shown, not answered", contents, [(f"unanswered.{end}", title) for end, title in DOWNLOAD_FORMATS]
     contents = (
-        "One row for each arrival: annotator, the platform’s assignment, HITs answered, and times of arrival and end."
+        "One row for each arrival: annotator, the platform’s assignment, tasks answered, and times of arrival and end."
     )
     yield "Assignments", contents, [(f"assignments.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if criterion.campaign.visit_version:
-        contents = "The steps of each annotator before the first HIT, such as the version of the consent, with times."
+        contents = "The steps of each annotator before the first task, such as the version of the consent, with times."
         yield "Visits", contents, [(f"visits.{end}", title) for end, title in DOWNLOAD_FORMATS]
     if has_remarks:
-        contents = "Annotators’ remarks on items and HITs: comments, and flags with the chosen reason."
+        contents = "Annotators’ remarks on items and tasks: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
         contents = method_export.contents + f" {describe_label_cut(design)}" * (

@@ -62,7 +62,7 @@ class GoalSettings(InputModel):
     )  # fmt: skip
     when_reached: WhenReached = Field(
         default=Campaign.when_reached, title="When the goal is reached", json_schema_extra=EDITABLE,
-        description="Open HITs can still be answered. “Item by item” stops asking about each item once it is settled.",
+        description="Open tasks can still be answered. “Item by item” stops asking about each item once it is settled.",
     )  # fmt: skip
 
 

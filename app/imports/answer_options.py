@@ -24,13 +24,15 @@ class AnswerFileOptions(BaseModel):
         "", description="Column with the answer. `Answer.q*` stands for Answer.q1, 2, ..."
     )
     annotator_column: OptionalColumnName = Field("", description="Column with the annotator.")
-    hit_column: OptionalColumnName = Field("", description="Column that identifies the HIT; `-` if each row is a HIT.")
+    hit_column: OptionalColumnName = Field(
+        "", description="Column that identifies the task; `-` if each row is a task."
+    )
     issued_at_column: OptionalColumnName = Field(
-        "", description="Column with the time when the HIT was issued; `-` for none."
+        "", description="Column with the time when the task was issued; `-` for none."
     )
     submitted_at_column: OptionalColumnName = Field("", description="Column with the time of the answer; `-` for none.")
     position_column: OptionalColumnName = Field(
-        "", description="Column with the item's position in the HIT, starting at 1."
+        "", description="Column with the item's position in the task, starting at 1."
     )
     segment_column: OptionalColumnName = Field("", description="Column with the segment, in campaigns of systems.")
     criterion_column: OptionalColumnName = Field(

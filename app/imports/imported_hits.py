@@ -154,7 +154,9 @@ def remove_id_apostrophes(result_rows: list[ResultRow], number_by_id: Mapping[st
             continue
         items = tuple(name if name in number_by_id else unprotect_cell(name) for name in row.items)
         if len(set(items)) < len(items):
-            refuse_line("item_repeated", row.line, "an item appears twice in this HIT, with and without an apostrophe.")
+            refuse_line(
+                "item_repeated", row.line, "an item appears twice in this task, with and without an apostrophe."
+            )
         result_rows[position] = replace(row, items=items)
 
 
@@ -232,7 +234,7 @@ def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
             refuse_line(
                 "item_missing",
                 result_row.line,
-                f"every HIT in this campaign has the item “{item_name}”, but this one lacks it.",
+                f"every task in this campaign has the item “{item_name}”, but this one lacks it.",
             )
 
 
@@ -261,7 +263,7 @@ def checked_scores_of_hit_as_stored(
         refuse_line(
             "hit_size",
             result_row.line,
-            f"this HIT has {count} with a {design.noun}, but should have {possible_counts}.",
+            f"this task has {count} with a {design.noun}, but should have {possible_counts}.",
         )
     answered_items = [
         item for item in items_shown_once if score_by_item[item] is not None or item in reason_by_unjudged_item

@@ -156,7 +156,7 @@ def select_hits_without_stored_answer(
 def imported_answer_name(hit: ImportedHit, platform: Platform) -> str:
     """Return the name of an answer for a reader of the file."""
     if platform.shares_assignment_ids:
-        return f"the HIT {shorten_echo(hit.assignment_id)} of {shorten_echo(hit.worker_id)}"
+        return f"the task {shorten_echo(hit.assignment_id)} of {shorten_echo(hit.worker_id)}"
     return f"the assignment {shorten_echo(hit.assignment_id)}"
 
 

@@ -59,7 +59,7 @@ class ImportedSegments:
             refuse_line(
                 "segment_missing",
                 result_row.line,
-                "the items of this campaign are systems, so a HIT needs its segment.",
+                "the items of this campaign are systems, so a task needs its segment.",
             )
         if result_row.segment not in self.number_by_id:
             segment_name = shorten_echo(result_row.segment)

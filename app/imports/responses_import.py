@@ -51,9 +51,9 @@ class ResponseImportReceipt(BaseModel):
     responses: int = Field(0, description="Responses stored by this import.")
     items: int = Field(0, description="Items judged by these responses.")
     not_applicable: int = Field(0, description="Scores left out because their item was marked N/A.")
-    without_score: int = Field(0, description="HITs in which every item was marked N/A: kept, without a response.")
-    known: int = Field(0, description="HITs skipped because they were imported before.")
-    without_worker: int = Field(0, description="HITs without a WorkerId: they count as one annotator's.")
+    without_score: int = Field(0, description="Tasks in which every item was marked N/A: kept, without a response.")
+    known: int = Field(0, description="Tasks skipped because they were imported before.")
+    without_worker: int = Field(0, description="Tasks without a WorkerId: they count as one annotator's.")
     over_wanted: int = Field(0, description="Number of these items that now have more judgments than wanted.")
     finished: bool = Field(
         default=False, description="Whether the campaign was finished because every item has its judgments."
@@ -61,7 +61,7 @@ class ResponseImportReceipt(BaseModel):
     rejected: int = Field(
         0,
         description=(
-            "HITs left out because they were rejected, cancelled or ignored, or were control tasks of another tool."
+            "Tasks left out because they were rejected, cancelled or ignored, or were control tasks of another tool."
         ),
     )
     missing: int = Field(0, description="Values left out because their cells are empty or say NA.")
@@ -83,10 +83,10 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     have = "has" if receipt.over_wanted == 1 else "have"
     condition_by_sentence = {
         f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
-        f"HITs skipped because they were imported before: {receipt.known:,}.": receipt.known,
+        f"Tasks skipped because they were imported before: {receipt.known:,}.": receipt.known,
         f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
         "has these marks.": receipt.not_applicable,
-        f"HITs in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
+        f"Tasks in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
             receipt.without_score
         ),
         f"Rows without a WorkerId: {receipt.without_worker:,}. They count as the answers of one annotator.": (
@@ -96,7 +96,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
             receipt.over_wanted
         ),
         "Every item has the judgments you wanted, so the campaign is finished.": receipt.finished,
-        f"HITs left out because they were rejected, cancelled or ignored: {receipt.rejected:,}.": receipt.rejected,
+        f"Tasks left out because they were rejected, cancelled or ignored: {receipt.rejected:,}.": receipt.rejected,
         f"Values left out because their cells are empty or say NA: {receipt.missing:,}.": receipt.missing,
         f"Values read as percent: {receipt.percent:,}.": receipt.percent,
         "Numbers were read with decimal commas.": receipt.decimal_comma,

@@ -84,7 +84,7 @@ def rows_in_criterion_order(row_by_criterion: dict[str, ResultRow], criterion_na
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))
-        refuse_line("criteria_missing", first.line, f"this HIT has no answer for {join_names(missing)}.")
+        refuse_line("criteria_missing", first.line, f"this task has no answer for {join_names(missing)}.")
     return [row_by_criterion[name] for name in criterion_names]
 
 
@@ -92,7 +92,7 @@ def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (
-            f"for “{shorten_echo(row.criterion)}” this HIT has different items than for "
+            f"for “{shorten_echo(row.criterion)}” this task has different items than for "
             f"“{shorten_echo(first_row.criterion)}”."
         )
         refuse_line("criteria_differ", row.line, message)
@@ -101,12 +101,12 @@ def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
     reasons = tuple(row.reasons[k] for k in order)
     if [score is None for score in scores] != [score is None for score in first_row.scores]:
         refuse_line(
-            "criteria_differ", row.line, "an item of this HIT is marked N/A for one criterion but not for another."
+            "criteria_differ", row.line, "an item of this task is marked N/A for one criterion but not for another."
         )
     if reasons != first_row.reasons:
         refuse_line(
             "criteria_differ",
             row.line,
-            "an item of this HIT is marked N/A for different reasons by different criteria.",
+            "an item of this task is marked N/A for different reasons by different criteria.",
         )
     return replace(row, items=first_row.items, scores=scores, lines=lines, reasons=reasons)

@@ -94,8 +94,8 @@ class CampaignForecast:
         if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
         reason = (
-            f"the {pluralize(self.annotators, 'annotator')} have answered all HITs they are allowed before the goal is "
-            "reached"
+            f"the {pluralize(self.annotators, 'annotator')} have answered all tasks they are allowed before the goal "
+            "is reached"
         )
         advice = "Find more annotators, or let each of them answer more."
         return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
@@ -120,7 +120,7 @@ class CampaignForecast:
     def costs_of_judgments(self, judgments: float) -> list[str]:
         """Return what so many more judgments cost in HITs, hours of work and money, as far as these are known."""
         hits = judgments / self.judgments_per_hit
-        costs = [pluralize(round(hits), "HIT")]
+        costs = [pluralize(round(hits), "task")]
         if self.minutes_per_hit:
             costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")
         if self.pay_per_hit:
@@ -181,7 +181,7 @@ class CampaignForecast:
             return ""
         duration = f"About {pace.format_hours(self.hours_to_goal)}"
         if self.hits_per_hour:
-            return f"{duration}, at the current pace of {pluralize(round(self.hits_per_hour), 'HIT')} per hour."
+            return f"{duration}, at the current pace of {pluralize(round(self.hits_per_hour), 'task')} per hour."
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property

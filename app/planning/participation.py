@@ -137,7 +137,7 @@ def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[in
     if hit_limit := campaign.hits_per_annotator:
         hits = -(-int(missing.sum()) // asking.items_per_hit)
         missing_hits = max(0, hits - int(np.maximum(0, hit_limit - hits_done).sum()))
-        reason = f"the campaign needs {pluralize(hits, 'more HIT')}, and each annotator may answer {hit_limit:,}"
+        reason = f"the campaign needs {pluralize(hits, 'more task')}, and each annotator may answer {hit_limit:,}"
         bounds.append((len(known_annotators) + int(-(-missing_hits // hit_limit)), reason))
     return max(bounds)
 

@@ -108,7 +108,7 @@ def no_checks_reason(campaign: Campaign) -> str:
     if campaign.has_criteria:
         return "it asks about several criteria, and an expected answer is about one"
     if campaign.design.always_shown:
-        return "every HIT compares an item with the same fixed item, and the expected result for a check is unknown"
+        return "every task compares an item with the same fixed item, and the expected result for a check is unknown"
     if campaign.selection != "streaming":
         return "iterations plan which items are shown together; checks need streaming"
     if campaign.source_column or campaign.reference_column:

@@ -82,7 +82,7 @@ class AnnotatorWork:
     def amount_of(self, unit: str) -> int:
         """Return the amount in a unit. An implied pair needs a HIT of its own, so HITs bound them."""
         return {
-            "HIT": self.hits,
+            "task": self.hits,
             "implied pair": self.hits,
             "judgment": self.judgments,
             "failed gold item": self.gold_items,
@@ -240,7 +240,7 @@ def inbox_cell(
         return InboxCell("flagged", finding)
     amount, unit = work.amount_of(requirement.unit), requirement.unit.removeprefix("failed ")
     if unit == "implied pair":
-        unit = "HIT"
+        unit = "task"
     if amount < requirement.count:
         if never_reason:
             return InboxCell("unknown", never_reason)

@@ -40,7 +40,7 @@ class RuleRequirement:
     """
 
     count: int
-    unit: Literal["failed gold item", "failed attention item", "HIT", "judgment", "implied pair"]
+    unit: Literal["failed gold item", "failed attention item", "task", "judgment", "implied pair"]
     count_per_other: int = 0
     target: str = "anyone"
     other_annotators: int = MIN_OTHER_ANNOTATORS

@@ -65,6 +65,11 @@ class RuleReach:
     needs_more_work: bool = False
     title: str = ""
 
+    @property
+    def suits_campaign(self) -> bool:
+        """False if the rule is for other designs, laws or kinds of items."""
+        return bool(self.starts_at)
+
 
 @dataclass(frozen=True)
 class ReachSummary:
@@ -117,7 +122,7 @@ def describe_expected_checks(workload: AnnotatorWorkload) -> str:
     meets = [f"{number:.1f} {kind} items" for kind, number in expected.items() if number]
     if not meets:
         return ""
-    hits = pluralize(workload.max_hits or 0, "HIT")
+    hits = pluralize(workload.max_hits or 0, "task")
     return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
@@ -140,11 +145,11 @@ def describe_check_counts(campaign: Campaign, item_count: int, check_counts: Map
 def describe_meetings(workload: AnnotatorWorkload, kind: str) -> str:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
-        return "; no HIT shows them until “HITs with a check” is set under Quality"
+        return "; no task shows them until “Tasks with a check” is set under Quality"
     expected = expected_checks(workload, kind)
     if expected is None:
         return "; an annotator meets each at most once"
-    hits = pluralize(workload.max_hits or 0, "HIT")
+    hits = pluralize(workload.max_hits or 0, "task")
     return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
 
 
@@ -207,7 +212,7 @@ def describe_rule_reach(
         return RuleReach(starts_at, reason, needs_more_work=bool(reason))
     kind = requirement.unit.split()[1]
     if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
-        return RuleReach(starts_at, f"No HIT shows {'an attention' if kind == 'attention' else 'a gold'} item.")
+        return RuleReach(starts_at, f"No task shows {'an attention' if kind == 'attention' else 'a gold'} item.")
     reason = too_few_checks_reason(requirement, kind, workload)
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
@@ -246,8 +251,8 @@ def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWork
     max_units = workload.max_hits * (workload.judgments_per_hit if requirement.unit == "judgment" else 1)
     if max_units >= requirement.count:
         return ""
-    units_text = f" ({pluralize(max_units, requirement.unit)})" if requirement.unit != "HIT" else ""
-    hits = pluralize(workload.max_hits, "HIT")
+    units_text = f" ({pluralize(max_units, requirement.unit)})" if requirement.unit != "task" else ""
+    hits = pluralize(workload.max_hits, "task")
     needed = pluralize(requirement.count, requirement.unit)
     return f"With {hits} per person{units_text} this rule cannot find {requirement.target}: it needs {needed}."
 
@@ -267,4 +272,4 @@ def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: Ann
         return ""
     expected = max(1, round(workload.max_hits * check_share))
     meets = pluralize(expected, f"{kind} item")
-    return f"With {pluralize(workload.max_hits, 'HIT')} per person, each person sees about {meets}; {requirement_text}"
+    return f"With {pluralize(workload.max_hits, 'task')} per person, each person sees about {meets}; {requirement_text}"

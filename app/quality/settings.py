@@ -42,8 +42,8 @@ class QualitySettings(InputModel):
     )  # fmt: skip
 
     checks_percent: Annotated[float, Field(gt=0, le=50, allow_inf_nan=False)] | None = Field(
-        default=None, title="HITs with a check (%)", json_schema_extra=EDITABLE,
-        description="Share of HITs that contain a gold or attention item. Empty: none.",
+        default=None, title="Tasks with a check (%)", json_schema_extra=EDITABLE,
+        description="Share of tasks that contain a gold or attention item. Empty: none.",
     )  # fmt: skip
 
     gold_feedback: bool = Field(

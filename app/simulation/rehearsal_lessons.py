@@ -132,7 +132,7 @@ def list_lessons(campaign: Campaign, figures: RehearsalFigures) -> list[Lesson]:
 
 def work_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return who answered how much, and how long people would work for that if the campaign says so."""
-    sentence = f"{pluralize(figures.annotators, 'annotator')} answered {pluralize(figures.hits, 'HIT')}"
+    sentence = f"{pluralize(figures.annotators, 'annotator')} answered {pluralize(figures.hits, 'task')}"
     if not campaign.minutes_per_hit:
         return f"{sentence}."
     minutes = figures.hits * campaign.minutes_per_hit
@@ -146,7 +146,7 @@ def cost_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
         return ""
     amounts = campaign.pay_per_hit * figures.hits, campaign.pay_per_hit
     cost, pay = (format_money(amount, campaign.currency, ENGLISH) for amount in amounts)
-    return f"With people, these HITs would cost {cost}, at {pay} each."
+    return f"With people, these tasks would cost {cost}, at {pay} each."
 
 
 def correlation_sentence(figures: RehearsalFigures) -> str:
@@ -197,8 +197,8 @@ def advise_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
         return needs_more if has_goal else ""
     missed = "The goal was not reached, and some items lack judgments" if has_goal else "Some items lack judgments"
     if figures.hits >= MAX_REHEARSAL_HITS:
-        return f"{missed}, because a rehearsal ends after {MAX_REHEARSAL_HITS:,} HITs: rehearse with fewer items."
-    return f"{missed}: plan for more annotators, or let each of them answer more HITs."
+        return f"{missed}, because a rehearsal ends after {MAX_REHEARSAL_HITS:,} tasks: rehearse with fewer items."
+    return f"{missed}: plan for more annotators, or let each of them answer more tasks."
 
 
 def advise_rules(figures: RehearsalFigures) -> str:

@@ -93,7 +93,7 @@ def minimum_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[
         minimums_with_reasons.append(
             (
                 ceil(hits_needed / limit),
-                f"the campaign asks for {pluralize(hits_needed, 'HIT')}, and each annotator may answer {limit:,}",
+                f"the campaign asks for {pluralize(hits_needed, 'task')}, and each annotator may answer {limit:,}",
             )
         )
     if not campaign.segment_count and not campaign.repeat_items:

@@ -142,7 +142,7 @@ def test_a_table_for_people_has_its_sentences_below(easel, answered_campaign):
     output = easel("analyse", answered_campaign, "--table", "consistency").output
     assert output.startswith("Consistency\nWhether judgments")
     assert (
-        "Transitivity kappa: No annotator judged the three pairs of any three items in three different HITs"
+        "Transitivity kappa: No annotator judged the three pairs of any three items in three different tasks"
         in " ".join(output.split())
     )
 

@@ -99,7 +99,7 @@ async def test_every_method_can_be_shown_beside_another(researcher, answered_cam
 
 async def test_scores_are_told_from_which_judgments_they_come(researcher, answered_campaign):
     html = (await researcher.get(address(answered_campaign, "/scores"))).text
-    assert "From 60 judgments in 12 HITs by 6 annotators; 10 of 10 items judged." in html
+    assert "From 60 judgments in 12 tasks by 6 annotators; 10 of 10 items judged." in html
 
 
 async def test_items_link_to_who_said_what(researcher, answered_campaign):

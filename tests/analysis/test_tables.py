@@ -268,7 +268,7 @@ def test_a_cycle_counts_against_transitivity_and_forbids_a_scale():
 def test_pairs_within_one_hit_say_nothing_of_transitivity():
     rows = by_name(table(answers([(0, {0: 10.0, 1: 50.0, 2: 90.0})]), "consistency"))
     assert rows["transitivity"]["value"] is None
-    assert "three items in three different HITs" in rows["transitivity"]["sentence"]
+    assert "three items in three different tasks" in rows["transitivity"]["sentence"]
 
 
 def test_preferences_without_a_cycle_make_a_scale():

@@ -36,7 +36,7 @@ async def test_columns_are_proposed_and_filled_in_and_the_receipt_tells_what_was
         await page.set_viewport_size({"width": 1280, "height": 900})
     await page.get_by_role("button", name="Import responses").click()
     await page.get_by_text("Imported 2 responses on 2 items.").wait_for()
-    await page.get_by_text("HITs left out because they were rejected, cancelled or ignored: 1.").wait_for()
+    await page.get_by_text("Tasks left out because they were rejected, cancelled or ignored: 1.").wait_for()
     assert len(await running.responses()) == 2
     if folder:
         await page.screenshot(path=f"{folder}/receipt.png")

@@ -39,15 +39,15 @@ async def test_from_the_welcome_to_the_thanks_by_keyboard(page: Page, task: Any)
     await is_at(page, "step 2 of 4: Questions")
     await page.get_by_label("What do you do?").press("a")
     await page.get_by_role("button", name="Continue").press("Enter")
-    await is_at(page, "step 3 of 4: HIT 1")
+    await is_at(page, "step 3 of 4: Task 1")
     await is_good(page)
     await page.get_by_role("link", name="Next", exact=True).press("Enter")
     await is_at(page, "step 4 of 4: Thanks")
     await page.get_by_role("link", name="Back", exact=True).press("Enter")
-    await is_at(page, "step 3 of 4: HIT 1")
+    await is_at(page, "step 3 of 4: Task 1")
     await page.get_by_role("combobox", name="As", exact=True).press("End")
     await page.get_by_role("button", name="Show", exact=True).press("Enter")
-    await is_at(page, "HIT 1")
+    await is_at(page, "Task 1")
     assert await campaign.responses() == []
 
 
@@ -73,6 +73,6 @@ async def test_our_script_submits_a_hit_and_the_bar_follows(visit: Any, cookie: 
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/preview?at=hit-1")
     await page.locator("[name=preferred]").first.press("Space")
     await page.locator(".finish button[type=submit]").press("Enter")
-    await is_at(page, "HIT 2")
+    await is_at(page, "Task 2")
     await expect(page.get_by_text("What Easel would keep")).to_be_visible()
     assert await campaign.responses() == []

@@ -437,7 +437,7 @@ async def test_a_launch_warns_of_what_prolific_needs_and_the_campaign_lacks(rese
         await upload(researcher, address)
         page = (await researcher.get(f"{address}/launch/confirm")).text
         assert ("no completion code" in page) == (not code)
-        assert ("no limit on HITs per annotator" in page) == (not limit)
+        assert ("no limit on tasks per annotator" in page) == (not limit)
         assert ("come from Prolific" in page) == (not code or not limit)
 
 
@@ -449,7 +449,7 @@ async def test_the_limit_that_prolific_needs_can_be_set_after_the_launch_as_the_
     assert "settings?setting=hits_per_annotator" in (await researcher.get(f"{address}/share")).text
     assert 'id="hits_per_annotator"' in (await researcher.get(f"{address}/settings/how-much")).text
     await researcher.post(f"{address}/settings/how-much", data={"hits_per_annotator": "20"})
-    assert "no limit on HITs per annotator" not in (await researcher.get(f"{address}/share")).text
+    assert "no limit on tasks per annotator" not in (await researcher.get(f"{address}/share")).text
 
 
 async def test_lines_of_a_text_end_in_one_way_although_browsers_send_another(engine, researcher):
@@ -470,7 +470,7 @@ async def test_sharing_on_prolific_without_a_limit_per_annotator_is_warned_again
     for limit, warned in (("", True), ("20", False)):
         address = await create(researcher, hits_per_annotator=limit)
         page = (await researcher.get(f"{address}/share")).text
-        assert ("no limit on HITs per annotator" in page) == warned
+        assert ("no limit on tasks per annotator" in page) == warned
         assert ("settings?setting=hits_per_annotator" in page) == warned
 
 
@@ -494,7 +494,7 @@ async def test_sharing_a_rehearsed_campaign_is_warned_against(engine, researcher
     assert "easel simulate" not in (await researcher.get(share)).text
     simulated = await create_annotator(engine, campaign, platform="simulation")
     await submit_scores(engine, simulated, await lease_hit(engine, simulated))
-    assert "1 HIT of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
+    assert "1 task of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
 
 
 async def test_a_file_with_a_mistake_imports_nothing_and_names_the_line(researcher):

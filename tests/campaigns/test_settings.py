@@ -77,7 +77,7 @@ def test_rules_that_read_labels_need_a_law_that_counts_them(rule):
     with pytest.raises(ValidationError, match="only the update law dirichlet keeps") as problem:
         settings(design="rating", rule=rule)
     assert [error["loc"] for error in problem.value.errors()] == [("rule",)]
-    with pytest.raises(ValidationError, match="one HIT at a time") as problem:
+    with pytest.raises(ValidationError, match="one task at a time") as problem:
         settings(design="categories", rule=rule, selection="iterations")
     assert [error["loc"] for error in problem.value.errors()] == [("selection",)]
 

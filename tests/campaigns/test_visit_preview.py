@@ -111,12 +111,12 @@ async def test_a_walk_from_welcome_to_thanks_checks_each_step_and_leaves_no_row(
     page = await send(researcher, address, page)
     assert title_of(page) == "step 4 of 7: Qualification"
     page = await send(researcher, address, page, **{"score-0": "10", "score-1": "90"})
-    assert title_of(page) == "step 5 of 7: HIT 1"
+    assert title_of(page) == "step 5 of 7: Task 1"
     names = re.findall(r'name="(score-\w+)"', page)
     assert "must be between" in await send(researcher, address, page, **dict.fromkeys(names, "101"))
     for number in (2, 3):
         page = await send(researcher, address, page, **dict.fromkeys(names, "5"))
-        assert title_of(page) == ("step 6 of 7: HIT 2" if number == 2 else "step 7 of 7: Thanks")
+        assert title_of(page) == ("step 6 of 7: Task 2" if number == 2 else "step 7 of 7: Thanks")
         assert "&#34;values&#34;" in page
     assert "Thank you. You answered 2 sets." in page
     assert await count_all_rows(engine) == before
@@ -176,7 +176,7 @@ async def test_our_script_gets_the_part_that_changes_or_the_refusal(engine, rese
     refused = await researcher.post(address, data={"token": fields_of(page)["token"], "hit": "0"}, headers=FETCH)
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "scores_missing")
     part = await researcher.post(address, data=fields_of(page), headers=FETCH)
-    assert title_of(part.text).endswith("HIT 2")
+    assert title_of(part.text).endswith("Task 2")
     assert "<html" not in part.text
     assert (await researcher.put(address, json={})).status_code == 204
 

@@ -118,7 +118,7 @@ async def test_simulated_answers_are_marked_beside_those_of_people(engine):
         assert (await state_of(engine, campaign)).figures["words"]["simulated"] == ""
         await submit_scores(engine, person, await lease_hit(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
-    assert words["simulated"] == "easel simulate answered 1 of 2 HITs. These answers are not from people."
+    assert words["simulated"] == "easel simulate answered 1 of 2 tasks. These answers are not from people."
 
 
 async def test_the_same_facts_make_the_same_version(engine):

@@ -160,7 +160,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     campaign = await create_running_campaign(
         app.state.database, items=5, judgments_per_item=3, launched=False, **against()
     )
-    assert "12 HITs" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    assert "12 tasks" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     async with app.state.database.begin() as connection:
         await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
     assert await fetch_value(app.state.database, "SELECT always_shown FROM campaigns") == [3]

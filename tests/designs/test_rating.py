@@ -24,7 +24,7 @@ def test_annotators_are_told_whether_items_come_alone(items, said):
 
 @pytest.mark.parametrize("law", ["ra", "trueskill"])
 def test_a_law_of_orders_is_refused_where_items_come_alone(law):
-    with pytest.raises(ValidationError, match="a HIT needs two items or more"):
+    with pytest.raises(ValidationError, match="a task needs two items or more"):
         CampaignSettings(name="A", question="B?", design="rating", update_law=law)
     pair = CampaignSettings(name="A", question="B?", design="rating", update_law=law, items_per_hit=2)
     assert pair.update_law == law

@@ -63,7 +63,7 @@ async def test_the_page_has_all_of_it_newest_first_and_nothing_of_it_is_markup(e
     assert "&lt;script&gt;alert(1)" in html
     assert "<script>alert" not in html
     assert "=It is &lt;rude&gt; (2)" in html  # of the flagged items, what two people chose
-    assert "HITs as a whole" in html
+    assert "Tasks as a whole" in html
     assert 'href="/admin/campaigns/verbs/annotators/A2"' in html
 
 

@@ -109,7 +109,7 @@ async def test_pages_show_tables_code_pictures_and_formulas(researcher):
     assert "<table>" in page
     page = (await researcher.get("/admin/help/researchers/importing-responses")).text
     assert '<h1 id="importing-responses">Importing responses</h1>' in page
-    assert "One row for each item of a HIT" in page
+    assert "One row for each item of a task" in page
     assert '<pre tabindex="0"><code' in page or "<pre><code" in page
     assert "katex" not in page
     assert "Written by docs/generate.py" not in (await researcher.get("/admin/help/reference/cli")).text

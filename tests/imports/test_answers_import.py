@@ -219,7 +219,7 @@ async def test_a_hit_that_is_there_with_another_answer_is_refused_with_its_line(
     campaign = await create_launched_campaign(engine)
     await import_results(engine, campaign, TWO)
     with pytest.raises(
-        Conflict, match="Line 3: the HIT h1 of Ben is already in “Verbs”, with another answer"
+        Conflict, match="Line 3: the task h1 of Ben is already in “Verbs”, with another answer"
     ) as problem:
         await import_results(engine, campaign, HEADER + "h7,Ann,v0,1\n" + other)
     assert (problem.value.code, problem.value.details["line"]) == ("assignment_known", 3)
@@ -432,7 +432,7 @@ async def test_the_example_of_every_design_can_be_imported(engine, name):
 async def test_a_pair_has_two_items_and_their_places_are_those_of_an_order(engine):
     campaign = await create_launched_campaign(engine, design="pairwise", design_settings={"ties_allowed": False})
     assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\n")).message.startswith(
-        "Line 2: this HIT has 1 item with a place, but should have 2."
+        "Line 2: this task has 1 item with a place, but should have 2."
     )
     assert (await refused(engine, campaign, HEADER + "h,Ann,v0,1\nh,Ann,v1,2\nh,Ann,v2,2\n")).code == "hit_size"
     tied = await refused(engine, campaign, HEADER + "g,Ann,v0,1\ng,Ann,v1,2\nh,Ann,v0,1\nh,Ann,v1,1\n")

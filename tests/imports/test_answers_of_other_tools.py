@@ -152,7 +152,7 @@ async def test_rejected_results_are_left_out_and_the_receipt_says_how_many(engin
     done = await imported(engine, campaign, TWO_RESULTS)
     assert (done.responses, done.rejected) == (1, 1)
     assert (
-        "HITs left out because they were rejected, cancelled or ignored: 1."
+        "Tasks left out because they were rejected, cancelled or ignored: 1."
         in responses_import.response_receipt_sentences(done)
     )
 

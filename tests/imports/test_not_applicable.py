@@ -114,6 +114,6 @@ async def test_a_person_is_told_how_many_were_marked(engine):
     assert response_receipt_sentences(await import_results(engine, campaign, MARKED)) == [
         "Imported 2 responses on 2 items.",
         "Scores left out because their item was marked N/A: 3. The export of responses has these marks.",
-        "HITs in which every item was marked N/A, kept without a response: 1.",
+        "Tasks in which every item was marked N/A, kept without a response: 1.",
         "The file has 3 rows on 4 lines.",
     ]

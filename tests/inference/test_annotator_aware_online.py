@@ -300,7 +300,7 @@ def test_no_hits_leave_the_priors():
 
 def test_what_cannot_be_a_hit_is_refused(subtests):
     for hit, message in (
-        ((0, [0, 0], [0.1, 0.2]), "twice in one HIT"),
+        ((0, [0, 0], [0.1, 0.2]), "twice in one task"),
         ((0, [0, 60], [0.1, 0.2]), "between 0 and 59"),
         ((0, [0, -1], [0.1, 0.2]), "between 0 and 59"),
         ((0, [0, 1], [0.1]), "one score per item"),

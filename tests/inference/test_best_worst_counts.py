@@ -139,7 +139,7 @@ def test_intervals_hold_the_score_of_very_many_tuples_as_often_as_they_say(tuple
 def test_items_alone_or_never_seen_have_no_count():
     found = fit({0: 1, 1: 0}, {2: 5}, n_items=4)
     assert found.estimable.tolist() == [True, True, False, False]
-    assert "No HIT shows items 2 and 3 with another item, so there is no count." in found.notes[-1]
+    assert "No task shows items 2 and 3 with another item, so there is no count." in found.notes[-1]
     assert found.notes[0].code == "counts_depend_on_company"
     with pytest.raises(Inestimable) as refusal:
         fit({0: 1}, {1: 0})

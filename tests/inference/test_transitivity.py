@@ -115,7 +115,7 @@ def test_pairs_of_one_hit_do_not_count():
     first, second = TRIAD
     with pytest.raises(Inestimable):
         transitivity.fit(first, second, TRANSITIVE, [0, 0, 0], hits=[1, 1, 1])
-    with pytest.raises(Inestimable, match="in three different HITs") as refusal:
+    with pytest.raises(Inestimable, match="in three different tasks") as refusal:
         transitivity.fit(first, second, TRANSITIVE, [0, 0, 0], hits=[1, 1, 2])
     assert "more judgments per item" in str(refusal.value)
     assert transitivity.fit(first, second, TRANSITIVE, [0, 0, 0], hits=[1, 3, 2]).triads.tolist() == [1]
@@ -130,7 +130,7 @@ def test_annotators_without_triads_are_told():
     fit = transitivity.fit([0, 1, 0, 0], [1, 2, 2, 1], [0, 0, 0, 1], [1, 1, 1, 0], n_annotators=4)
     assert fit.estimable.tolist() == [False, True, False, False]
     assert np.isnan(fit.kappa[[0, 2, 3]]).all()
-    assert "1 of 2 annotators have no triad whose pairs they judged in three different HITs" in fit.notes[0]
+    assert "1 of 2 annotators have no triad whose pairs they judged in three different tasks" in fit.notes[0]
     assert "Every triad contains a tie" in fit.notes[1]
     assert np.isnan(fit.pooled_kappa_without_ties)
 

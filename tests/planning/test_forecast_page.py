@@ -45,7 +45,7 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert 0 < low <= middle <= high
     assert found.describe_judgments_needed.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
-    assert found.costs == [f"{hits:.0f} HITs", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
+    assert found.costs == [f"{hits:.0f} tasks", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
     assert found.describe_duration == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
@@ -104,11 +104,11 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     found = await forecast_campaign(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
     assert found.run_out_warning.startswith(
-        "In 2 of 2 simulated campaigns the 3 annotators have answered all HITs they are allowed"
+        "In 2 of 2 simulated campaigns the 3 annotators have answered all tasks they are allowed"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
     assert json.loads(last)["error"]["code"] == "too_few_annotators"
-    assert "needs 5 more HITs, and each annotator may answer 2. Enter 3 or more, or leave the number empty." in last
+    assert "needs 5 more tasks, and each annotator may answer 2. Enter 3 or more, or leave the number empty." in last
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_campaign(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.run_out_warning.startswith(
-        "In 1 of 1 simulated campaign the 4 annotators have answered all HITs they are allowed"
+        "In 1 of 1 simulated campaign the 4 annotators have answered all tasks they are allowed"
     )
-    with pytest.raises(Refusal, match="needs 100 more HITs, and each annotator may answer 25"):
+    with pytest.raises(Refusal, match="needs 100 more tasks, and each annotator may answer 25"):
         await forecast_campaign(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
@@ -275,11 +275,11 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     forecast = CampaignForecast("It is settled", 20, 20, 10, 80, 4, 5, 3.0, 0.25, "EUR", None, 5, NOW, found)
     assert forecast.headline == (
         "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
-        "18 HITs, 0.9 hours of work, 4.50 EUR."
+        "18 tasks, 0.9 hours of work, 4.50 EUR."
     )
     assert [choice.judgments_per_item for choice in forecast.budget_choices] == [1, 2, 3, 4, 5]
     assert forecast.budget_choices[2].sentence == (
-        "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 HITs, 0.5 hours of work, 2.50 EUR."
+        "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 tasks, 0.5 hours of work, 2.50 EUR."
     )
     xs = [choice.x for choice in forecast.budget_choices]
     assert xs == sorted(xs)
@@ -350,7 +350,7 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert forecast.describe_duration == "About 30 min, at the current pace of 24 HITs per hour."
+    assert forecast.describe_duration == "About 30 min, at the current pace of 24 tasks per hour."
     assert forecast.reached_at == NOW + timedelta(minutes=30)
     assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).describe_duration == ""
     assert replace(forecast, hits_per_hour=None).reached_at is None
@@ -361,7 +361,7 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     )
     said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning
     assert said.startswith(
-        "In 2 of 3 simulated campaigns the 9 annotators have answered all HITs they are allowed before the"
+        "In 2 of 3 simulated campaigns the 9 annotators have answered all tasks they are allowed before the"
     )
     assert forecast.run_out_warning == ""
 

@@ -65,8 +65,8 @@ def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
     for asked, often, least, why in (
         ({}, {}, 1, ""),
         ({}, {1: 2, 2: 2, 3: 1}, 3, "3 have answered"),
-        ({"hits_per_annotator": 1, "judgments_per_item": 150}, {}, 300, "300 more HITs, and each annotator may"),
-        ({"hits_per_annotator": 3}, {1: 2, 2: 2, 3: 1}, 4, "7 more HITs, and each annotator may answer 3"),
+        ({"hits_per_annotator": 1, "judgments_per_item": 150}, {}, 300, "300 more tasks, and each annotator may"),
+        ({"hits_per_annotator": 3}, {1: 2, 2: 2, 3: 1}, 4, "7 more tasks, and each annotator may answer 3"),
         ({"repeat_items": False, "judgments_per_item": 250}, {}, 250, "250 judgments by different people"),
         ({"repeat_items": False}, {1: 4, 2: 2}, 5, "5 judgments by different people"),
     ):

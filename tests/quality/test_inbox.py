@@ -76,7 +76,7 @@ async def test_annotators_without_an_answer_are_only_counted(engine, researcher)
 
 
 GOLD = RuleRequirement(5, "failed gold item")
-FAST = RuleRequirement(12, "HIT", 5)
+FAST = RuleRequirement(12, "task", 5)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ FAST = RuleRequirement(12, "HIT", 5)
         (GOLD, "Failed 5 of 5 gold items.", AnnotatorWork(gold_items=5), 0, ("flagged", "Failed 5 of 5 gold items.")),
         (GOLD, "", AnnotatorWork(hits=9, gold_items=1), 0, ("unknown", "Needs 5 gold items; so far 1.")),
         (GOLD, "", AnnotatorWork(gold_items=6), 0, ("fine", "Nothing found in 6 gold items.")),
-        (FAST, "", AnnotatorWork(hits=12), 4, ("unknown", "Needs 5 others with 5 HITs each; so far 4.")),
-        (FAST, "", AnnotatorWork(hits=12), 5, ("fine", "Nothing found in 12 HITs.")),
+        (FAST, "", AnnotatorWork(hits=12), 4, ("unknown", "Needs 5 others with 5 tasks each; so far 4.")),
+        (FAST, "", AnnotatorWork(hits=12), 5, ("fine", "Nothing found in 12 tasks.")),
     ],
 )
 def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expected):

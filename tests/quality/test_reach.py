@@ -29,7 +29,7 @@ async def page_of(researcher, campaign, part):
 
 
 GOLD_CANNOT = (
-    "With 6 HITs per person, each person sees about 1 gold item; this rule needs 5 failures, so it cannot find anyone."
+    "With 6 tasks per person, each person sees about 1 gold item; this rule needs 5 failures, so it cannot find anyone."
 )
 
 
@@ -37,7 +37,7 @@ async def test_a_launch_warns_of_a_rule_that_cannot_find_anybody(engine, researc
     campaign = await with_gold(engine)
     html = await page_of(researcher, campaign, "launch/confirm")
     assert f"Fails gold items: {GOLD_CANNOT}" in html
-    assert "Answers too fast: With 6 HITs per person this rule cannot find anyone: it needs 12 HITs." in html
+    assert "Answers too fast: With 6 tasks per person this rule cannot find anyone: it needs 12 tasks." in html
 
 
 async def test_checks_and_the_form_say_it_too(engine, researcher):
@@ -48,18 +48,27 @@ async def test_checks_and_the_form_say_it_too(engine, researcher):
     assert GOLD_CANNOT in form
 
 
+async def test_rules_for_other_campaigns_stand_apart(engine, researcher):
+    campaign = await with_gold(engine)
+    html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    before, others = html.split("rules for other campaigns")
+    assert 'name="too_fast.action"' in before
+    assert 'name="played.action"' in others
+    assert 'name="at_random.action"' in others
+
+
 async def test_with_more_work_a_person_each_rule_says_from_when_it_can_speak(engine, researcher):
     campaign = await with_gold(engine, hits_per_annotator=60, checks_percent=50)
     html = await page_of(researcher, campaign, "checks")
     assert "After 5 failed gold items by one person." in html
-    assert "After 12 HITs by one person, if 5 others have 5 or more each." in html
+    assert "After 12 tasks by one person, if 5 others have 5 or more each." in html
     assert "cannot find" not in html
     assert "cannot find" not in await page_of(researcher, campaign, "launch/confirm")
 
 
 async def test_items_that_nobody_sees_twice_limit_what_one_person_does(engine, researcher):
     campaign = await with_gold(engine, hits_per_annotator=None, repeat_items=False, items_per_hit=10)
-    assert "With 6 HITs per person" in await page_of(researcher, campaign, "checks")
+    assert "With 6 tasks per person" in await page_of(researcher, campaign, "checks")
 
 
 async def test_too_few_gold_items_are_too_few_however_many_hits_one_person_does(engine, researcher):
@@ -103,5 +112,5 @@ def test_how_many_checks_one_person_meets():
     assert expected_checks(workload(None, 6, 0), "gold") is None
     assert describe_expected_checks(workload(6, 0, 0)) == ""
     assert describe_expected_checks(workload(20, 6, 2)) == (
-        "With 20 HITs per person, one person meets 2.2 gold items and 0.8 attention items on average."
+        "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
     )

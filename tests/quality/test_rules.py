@@ -101,7 +101,7 @@ def test_attention_items_are_easier_so_fewer_failures_tell_more():
 def test_one_who_needs_a_tenth_of_the_time_is_found_and_one_who_needs_half_is_not(others):
     quick, hasty = (annotator_behaviour(np.zeros(100), seconds=np.full(20, 25.0 * part)) for part in (0.5, 0.1))
     assert evaluate(TooFast(), quick, others) is None
-    assert "Answered 20 of 20 HITs in less than 33 %" in evaluate(TooFast(), hasty, others).sentence
+    assert "Answered 20 of 20 tasks in less than 33 %" in evaluate(TooFast(), hasty, others).sentence
 
 
 def test_one_who_plays_nothing_is_found_and_one_who_skips_every_tenth_recording_or_the_last_third_is_not():

@@ -75,8 +75,8 @@ async def test_scores_that_are_all_equal_have_no_correlation(engine):
 async def test_each_lesson_is_one_sentence(engine):
     campaign = await create_running_campaign(engine, pay_per_hit=0.5, currency="EUR", minutes_per_hit=2)
     assert sentences(campaign, GOOD) == [
-        "12 annotators answered 72 HITs: 2.4 hours of work for people, at 2 min each.",
-        "With people, these HITs would cost €36.00, at €0.50 each.",
+        "12 annotators answered 72 tasks: 2.4 hours of work for people, at 2 min each.",
+        "With people, these tasks would cost €36.00, at €0.50 each.",
         "The rank correlation of scores and true values is 0.90.",
         "1 of the 2 truly best items are among the 2 with the highest scores.",
         "Rules noticed 1 of 1 careless annotator.",
@@ -84,8 +84,8 @@ async def test_each_lesson_is_one_sentence(engine):
     ]
     some = replace(GOOD, hits=30, best_count=1, careless=0, careful_held=2)
     assert sentences(campaign, some) == [
-        "12 annotators answered 30 HITs: 60 minutes of work for people, at 2 min each.",
-        "With people, these HITs would cost €15.00, at €0.50 each.",
+        "12 annotators answered 30 tasks: 60 minutes of work for people, at 2 min each.",
+        "With people, these tasks would cost €15.00, at €0.50 each.",
         "The rank correlation of scores and true values is 0.90.",
         "The truly best item has the highest score.",
         "Rules held 2 of 11 careful annotators by mistake.",
@@ -95,7 +95,7 @@ async def test_each_lesson_is_one_sentence(engine):
 async def test_categories_are_compared_with_no_true_value(engine):
     campaign = await create_running_campaign(engine, design="categories", design_settings={"labels": ["a", "b"]})
     assert sentences(campaign, compute_figures(campaign, RECORD)) == [
-        "5 annotators answered 40 HITs.",
+        "5 annotators answered 40 tasks.",
         "Rules noticed 1 of 2 careless annotators.",
         "Rules held 1 of 3 careful annotators by mistake.",
     ]
@@ -105,7 +105,7 @@ async def test_categories_are_compared_with_no_true_value(engine):
     ("changes", "advice"),
     [
         ({"is_complete": False}, "Some items lack judgments: plan for more annotators"),
-        ({"is_complete": False, "hits": 2_000}, "a rehearsal ends after 2,000 HITs"),
+        ({"is_complete": False, "hits": 2_000}, "a rehearsal ends after 2,000 tasks"),
         ({"careful_held": 1}, "make the rule that held them less strict"),
         ({"careless_noticed": 0}, "add gold items"),
         ({"correlation": 0.79}, "ask for more judgments per item"),

@@ -355,7 +355,7 @@ async def test_a_crowd_is_like_real_people_if_asked_for(engine, researcher):
         ({}, 1, ""),
         ({"repeat_items": False}, 30, "each item needs 30 judgments by different people. Choose more."),
         ({"goal": "halves"}, 30, "hardly helps its goal"),
-        ({"hits_per_annotator": 2}, 36, "asks for 72 HITs, and each annotator may answer 2."),
+        ({"hits_per_annotator": 2}, 36, "asks for 72 tasks, and each annotator may answer 2."),
         ({"hits_per_annotator": 2, "repeat_items": False, "judgments_per_item": 9}, 11, "each annotator may answer 2"),
         ({"repeat_items": False, "judgments_per_item": 101}, 101, "A rehearsal can have at most 100."),
     ],

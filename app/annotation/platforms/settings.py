@@ -38,15 +38,15 @@ class CrowdSettings(InputModel):
     """Settings of a campaign for annotators' work."""
 
     minutes_per_hit: Minutes | None = Field(
-        default=None, title="Minutes per HIT", json_schema_extra=EDITABLE,
-        description="How long one HIT takes. Shown to annotators.",
+        default=None, title="Minutes per task", json_schema_extra=EDITABLE,
+        description="How long one task takes. Shown to annotators.",
     )  # fmt: skip
     pay: PayText | None = Field(
         default=None, title="Pay in your own words", json_schema_extra=EDITABLE,
         description="Shown to annotators instead of the amount, for example: course credit.",
     )  # fmt: skip
     pay_per_hit: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
-        default=None, title="Pay per HIT", json_schema_extra=EDITABLE,
+        default=None, title="Pay per task", json_schema_extra=EDITABLE,
         description="Shown to annotators, with what they have earned so far.",
     )  # fmt: skip
     currency: Currency = Field(
@@ -54,15 +54,15 @@ class CrowdSettings(InputModel):
     )
     in_short: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default="", title="Short instructions", json_schema_extra=EDITABLE,
-        description="The instructions in one line, shown above every HIT.",
+        description="The instructions in one line, shown above every task.",
     )  # fmt: skip
     leave_early: bool = Field(
         default=False, title="People may leave early", json_schema_extra=EDITABLE,
-        description="Let people finish after any HIT, even before their limit.",
+        description="Let people finish after any task, even before their limit.",
     )  # fmt: skip
     undo: bool = Field(
         default=True, title="People may change their last answers", json_schema_extra=EDITABLE,
-        description="Let people change an answer until they submit the next HIT. Both versions are kept.",
+        description="Let people change an answer until they submit the next task. Both versions are kept.",
     )  # fmt: skip
     break_minutes: Annotated[int, Field(ge=5, le=240)] | None = Field(
         default=None, title="Suggest a break (minutes)", json_schema_extra=EDITABLE,
@@ -86,7 +86,7 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     return_nothing_left: ReturnCodeOrUrl | None = Field(
         default=Campaign.return_nothing_left, title="Code if no work is left", json_schema_extra=EDITABLE,
-        description="Code or https:// address for people who arrive when all HITs are done.",
+        description="Code or https:// address for people who arrive when all tasks are done.",
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _step_sizes_and_mode_difference(i: Posterior, j: Posterior, gamma: float) ->
 LAW = ItemLaw(
     name="ra",
     title="Bounded RA: only the order counts",
-    assumes="Only the order of the items of a HIT counts; each pair of them moves two Beta posteriors.",
+    assumes="Only the order of the items of a task counts; each pair of them moves two Beta posteriors.",
     family=beta_posterior.BETA,
     reads="order",
     update=update,

@@ -100,7 +100,7 @@ def _to_integer_labels(labels: object, item_count: int, class_count: int) -> lis
     """Return the labels of one HIT as whole numbers."""
     label_numbers = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
     if not 0 < len(label_numbers) == item_count:
-        raise ValueError(f"a HIT needs one label per item, but has {item_count} items and {len(label_numbers)} labels")
+        raise ValueError(f"a task needs one label per item, but has {item_count} items and {len(label_numbers)} labels")
     for label in label_numbers:
         if label not in range(class_count):
             raise ValueError(f"a label must be a whole number from 0 to {class_count - 1}, not {label}")

@@ -265,7 +265,7 @@ def to_hit_score_floats(scores: Sequence[float], item_count: int) -> list[float]
     Raises ValueError if there are none, not `item_count` of them, or one is NaN or outside [0, 1].
     """
     if not 0 < len(scores) == item_count:
-        raise ValueError(f"a HIT needs one score per item, but has {item_count} items and {len(scores)} scores")
+        raise ValueError(f"a task needs one score per item, but has {item_count} items and {len(scores)} scores")
     floats = list(map(float, scores))
     for score in floats:
         if not 0.0 <= score <= 1.0:
@@ -277,6 +277,6 @@ def check_hit_items(items: Sequence[int], item_count: int) -> None:
     """Raise ValueError unless the items of a HIT are different numbers from 0 to `item_count` - 1."""
     # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
     if len(set(items)) != len(items):
-        raise ValueError(f"an item is twice in one HIT: {list(items)}")
+        raise ValueError(f"an item is twice in one task: {list(items)}")
     if len(items) and not 0 <= min(items) <= max(items) < item_count:
         raise ValueError(f"item numbers must lie between 0 and {item_count - 1}, not {list(items)}")

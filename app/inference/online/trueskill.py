@@ -103,7 +103,7 @@ def _shrink_variance(sigma2: float, other_variance: float, w: float) -> float:
 LAW = ItemLaw(
     name="trueskill",
     title="TrueSkill: only the order counts, Gaussian",
-    assumes="Only the order of the items of a HIT counts; each item has a skill that is seen with Normal noise of the "
+    assumes="Only the order of the items of a task counts; each item has a skill that is seen with Normal noise of the "
     "same size everywhere.",
     family=PosteriorFamily(
         name="Normal",

@@ -167,5 +167,5 @@ def _score_and_error(
 
 def _never_compared_item_notes(appearances: Integers) -> tuple[Note, ...]:
     uncounted = np.flatnonzero(appearances == 0)
-    sentence = "No HIT shows {0} with another item, so there is no count."
+    sentence = "No task shows {0} with another item, so there is no count."
     return (Note("uncounted", sentence, make_mention("item", uncounted)),) if uncounted.size else ()

@@ -86,9 +86,9 @@ def fit(
         counts += [np.bincount(annotator[kind], minlength=n_annotators) for kind in kinds]
     if not counts.any():
         raise Inestimable(
-            "No annotator judged the three pairs of any three items in three different HITs, so transitivity cannot be "
-            "measured: within a HIT, scores are transitive by construction. Annotators must see items again in other "
-            "HITs: turn on “Show items again”, and ask for more judgments per item.",
+            "No annotator judged the three pairs of any three items in three different tasks, so transitivity cannot "
+            "be measured: within a task, scores are transitive by construction. Annotators must see items again in "
+            "other tasks: turn on “Show items again”, and ask for more judgments per item.",
             code="no_triads",
         )
     totals = counts.sum(axis=1)
@@ -123,7 +123,7 @@ def _transitivity_notes(triad_counts: Integers, annotator_numbers: Integers) -> 
     if without_triad:
         sentence = (
             f"{without_triad} of {annotator_numbers.size} annotators have no triad whose pairs they judged in three "
-            "different HITs, and so no kappa."
+            "different tasks, and so no kappa."
         )
         notes.append(Note("no_triad", sentence))
     if not triad_counts[2].any():

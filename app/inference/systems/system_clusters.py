@@ -135,7 +135,7 @@ def normal_equations_by_hit(
     shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n_systems)).tocsr()
     if not one_system_each and connected_components(shares.T @ shares)[0] > 1:
         raise Inestimable(
-            "Some systems are not connected to the others by any HITs, so they cannot be ranked together.",
+            "Some systems are not connected to the others by any tasks, so they cannot be ranked together.",
             code="systems_unconnected",
         )
     block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size

@@ -36,7 +36,7 @@ MAX_FAST_SHARE = 0.5
 FAST_SHARE_OF_USUAL = 1 / 3
 CAREFUL_GOLD_FAILURES, CAREFUL_ATTENTION_FAILURES = 0.2, 0.05
 REPEAT_TOLERANCE = 0.05  # of the scale
-MEASURES = ("repeated in the HIT", "repeated", "reversed", "seconds")
+MEASURES = ("repeated in the task", "repeated", "reversed", "seconds")
 
 
 class Sign(NamedTuple):
@@ -59,7 +59,7 @@ class PooledSigns(QualityRule):
         "{least_percent} % of the answers to clearly different items"
     )
     explanation: ClassVar[str] = (
-        "Pools failed gold and attention items, HITs in less than a third of the usual time, the same value for items "
+        "Pools failed gold and attention items, tasks in less than a third of the usual time, the same value for items "
         "that the others place clearly apart, and pairs of such items in reversed order. It works for short visits and "
         "with two or more others. An annotator who sees all items differently from the others can look careless."
     )
@@ -141,7 +141,7 @@ class PooledSigns(QualityRule):
         """Return how often the value of a clearly different item was repeated; no case without a usual share."""
         events, cases = (0, 0) if math.isnan(usual_share) else count_repeated_values(behaviour, within_hits=within_hits)
         factor = log_factor(events, cases, self.max_repeated_share(usual_share))
-        item = "clearly different item" + (" of the same HIT" if within_hits else "")
+        item = "clearly different item" + (" of the same task" if within_hits else "")
         usual = "" if math.isnan(usual_share) else f" (usual is {format_share(usual_share)})"
         return Sign(
             "repeated", events, cases, factor, f"{events} of {cases} answers repeat the value of a {item}{usual}"
@@ -185,7 +185,7 @@ def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
     """Return how many HITs took less than a third of the usual time."""
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
-    sentence = f"{fast} of {len(seconds)} HITs in less than a third of the usual {usual_seconds:.0f} s"
+    sentence = f"{fast} of {len(seconds)} tasks in less than a third of the usual {usual_seconds:.0f} s"
     return Sign("fast", fast, len(seconds), log_factor(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 

@@ -24,7 +24,7 @@ class StraightLining(QualityRule):
     title: ClassVar[str] = "Repeats the same answer"
     condition: ClassVar[str] = "more than {least_percent} % of an annotator’s answers are like the one before"
     explanation: ClassVar[str] = (
-        "Finds people who repeat nearly the same values, labels or order from one judgment or HIT to the next, far "
+        "Finds people who repeat nearly the same values, labels or order from one judgment or task to the next, far "
         "more often than others. Careful people also repeat answers for similar items, so the rule compares with "
         "others."
     )
@@ -45,7 +45,7 @@ class StraightLining(QualityRule):
         """
         consecutive_repeats = min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate)
         return RuleRequirement(
-            1 + consecutive_repeats, "HIT" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
+            1 + consecutive_repeats, "task" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
         )
 
     def evaluate(

@@ -23,8 +23,8 @@ class TooFast(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     condition: ClassVar[str] = (
-        "an annotator answers most HITs in less than {share_percent} % of the usual time, which "
-        "annotators with {fewest_hits} or more HITs define"
+        "an annotator answers most tasks in less than {share_percent} % of the usual time, which "
+        "annotators with {fewest_hits} or more tasks define"
     )
     explanation: ClassVar[str] = (
         "Finds people who take only a small part of the usual time, which is the median of the others’ medians. "
@@ -34,11 +34,11 @@ class TooFast(QualityRule):
     share_percent: Percent = Field(
         default=33,
         title="Too fast is below (% of the usual time)",
-        description="The rule finds people who answer more than half of their HITs faster than that.",
+        description="The rule finds people who answer more than half of their tasks faster than that.",
     )
     fewest_hits: int = Field(
-        default=5, ge=1, le=1000, title="HITs, at least",
-        description="Annotators with fewer HITs do not count for the usual time.",
+        default=5, ge=1, le=1000, title="Tasks, at least",
+        description="Annotators with fewer tasks do not count for the usual time.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> float:
@@ -49,7 +49,7 @@ class TooFast(QualityRule):
     @override
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
-        return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "HIT", self.fewest_hits)
+        return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits)
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
@@ -63,6 +63,6 @@ class TooFast(QualityRule):
         if not is_share_exceeded(fast_hits, len(known_seconds), MAX_FAST_SHARE, false_alarm_rate):
             return None
         median = float(np.median(known_seconds))
-        sentence = f"Answered {fast_hits} of {len(known_seconds)} HITs in less than {self.share_percent:g} %"
+        sentence = f"Answered {fast_hits} of {len(known_seconds)} tasks in less than {self.share_percent:g} %"
         sentence += f" of the usual {usual:.1f} s; the median is {median:.1f} s."
         return RuleFinding({"fast": fast_hits, "hits": len(known_seconds), "median": median, "usual": usual}, sentence)
