@@ -9,7 +9,7 @@ import click
 from app.cli.run_command import current_utc_time, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.errors import pluralize
-from app.imports import item_changes
+from app.imports import item_changes, text_corrections
 from app.imports.item_changes import ItemAction
 
 ITEM_ACTION_PHRASES = {"retire": "Retired", "restore": "Restored", "delete": "Deleted"}
@@ -65,14 +65,20 @@ def delete(slug: str, item_ids: tuple[str, ...], *, yes: bool) -> None:
 @click.argument("item_id", metavar="ID")
 @click.argument("new_text", metavar="[TEXT]", required=False)
 @click.option("--file", "text_file", type=READABLE_FILE, help="File with the text in UTF-8, instead of TEXT.")
-def correct(slug: str, item_id: str, new_text: str | None, text_file: Path | None) -> None:
+@click.option("--segment", "segment_id", help="For systems: the segment of the output; ID is the system.")
+def correct(slug: str, item_id: str, new_text: str | None, *, text_file: Path | None, segment_id: str | None) -> None:
     """Correct the text of an item. Open HITs still show the former text, and exports say which one was judged."""
     if (new_text is None) == (text_file is None):
         raise click.UsageError("Give the corrected text, or a file with it by --file.")
     corrected_text = read_text_file(text_file) if text_file else new_text or ""
     version = run_in_transaction(
         partial(
-            item_changes.correct_item_text, slug=slug, item_id=item_id, new_text=corrected_text, now=current_utc_time()
+            text_corrections.correct_text,
+            slug=slug,
+            item_id=item_id,
+            new_text=corrected_text,
+            now=current_utc_time(),
+            segment_id=segment_id,
         )
     )
     click.echo(f"Corrected {item_id} of {slug}. This is version {version} of its text.")

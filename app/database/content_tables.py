@@ -49,7 +49,7 @@ item_versions = Table(
     ),
 )  # fmt: skip
 
-# The text of a system's output for a segment. After the launch, rows are only added.
+# The text of a system's output for a segment. After the launch, rows are only added, and texts are corrected.
 outputs = Table(
     "outputs",
     metadata,
@@ -61,6 +61,24 @@ outputs = Table(
     Column("digest", Text),
     PrimaryKeyConstraint("campaign_id", "segment", "item"),
 )
+
+# Former texts of outputs that were corrected after the launch, as in `item_versions`. Append-only.
+output_versions = Table(
+    "output_versions",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("segment", Integer, nullable=False),
+    Column("item", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("last_hit", BigInteger, nullable=False),
+    Column("replaced_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "segment", "item", "version"),
+    ForeignKeyConstraint(
+        ["campaign_id", "segment", "item"], ["outputs.campaign_id", "outputs.segment", "outputs.item"],
+        ondelete="CASCADE", name="output_versions_output_fkey",
+    ),
+)  # fmt: skip
 
 # Files of items. `address` is random, so only people who were shown a page with the file know it.
 media = Table(

@@ -90,11 +90,13 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
     return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
 
 
-async def load_last_hits_of_versions(connection: AsyncConnection, campaign_id: int) -> dict[int, list[int]]:
-    """Return the last HITs that showed each former text of the items that were corrected, in order, by item number."""
-    last_hits: dict[int, list[int]] = {}
+async def load_last_hits_of_versions(
+    connection: AsyncConnection, campaign_id: int
+) -> dict[tuple[int | None, int], list[int]]:
+    """Return the last HITs that showed each former text, in order, by the segment (None for items) and the item."""
+    last_hits: dict[tuple[int | None, int], list[int]] = {}
     for row in await connection.execute(LIST_LAST_HITS_OF_VERSIONS, {"campaign": campaign_id}):
-        last_hits.setdefault(row.item, []).append(row.last_hit)
+        last_hits.setdefault((row.segment, row.item), []).append(row.last_hit)
     return last_hits
 
 
@@ -123,7 +125,11 @@ def response_columns(
 
 
 def response_export_rows_of_hit(
-    row: Row[Any], criterion: Criterion[Campaign], *, has_remarks: bool, last_hits: Mapping[int, Sequence[int]]
+    row: Row[Any],
+    criterion: Criterion[Campaign],
+    *,
+    has_remarks: bool,
+    last_hits: Mapping[tuple[int | None, int], Sequence[int]],
 ) -> Iterable[RowCells]:
     """Yield one tuple per item of an answered HIT by one criterion, with all of `response_columns`."""
     design, first = criterion.design, criterion.number * len(row.items)
@@ -156,7 +162,7 @@ def response_export_rows_of_hit(
             row.replaces,
             *(row.drawn_because, row.leader_probability),
             *(row.left_out, guard_against_formula(row.left_out_reason), row.left_out_at, row.barred, row.revision),
-            *([1 + bisect_left(last_hits.get(number, ()), row.hit_id)] if last_hits else ()),
+            *([1 + bisect_left(last_hits.get((row.segment_number, number), ()), row.hit_id)] if last_hits else ()),
             *(segment_and_output_id_cells(row, ids, position - 1) if row.segment else ()),
             *(remark_cells(extra, str(number)) if has_remarks else ()),
             *(played if criterion.campaign.plays_media else ()),
@@ -189,7 +195,9 @@ def segment_and_output_id_cells(row: Row[Any], ids: Mapping[int, str], position:
 
 
 LIST_LAST_HITS_OF_VERSIONS = text("""
-    SELECT item, last_hit FROM item_versions WHERE campaign_id = :campaign ORDER BY item, version
+    SELECT CAST(NULL AS int) AS segment, item, version, last_hit FROM item_versions WHERE campaign_id = :campaign
+    UNION ALL SELECT segment, item, version, last_hit FROM output_versions WHERE campaign_id = :campaign
+    ORDER BY segment, item, version
 """)
 
 # Ids of the items of a HIT, in the order in which they were shown.
@@ -200,7 +208,7 @@ SHOWN_ITEM_IDS_COLUMN = """
 # The segment of a HIT of systems, and the items under which outputs were shown.
 HIT_SEGMENT_COLUMNS = """
            (SELECT s.external_id FROM segments s WHERE s.campaign_id = :campaign AND s.number = h.segment) AS segment,
-           h.shown_as"""
+           h.shown_as, h.segment AS segment_number"""
 
 
 def join_exclusion_sql(annotator_sql: str, response_sql: str) -> str:
@@ -266,5 +274,5 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
 # For campaigns of items, and of systems.
 FIND_RESPONSES_TO_EXPORT = [
     (responses_to_export_sql(segment), unscored_hits_sql(segment))
-    for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)
+    for segment in (" NULL AS segment, CAST(NULL AS int) AS segment_number", HIT_SEGMENT_COLUMNS)
 ]

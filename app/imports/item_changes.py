@@ -1,4 +1,4 @@
-"""Changes of single items: retire and restore them, correct their texts, and delete them from a draft.
+"""Changes of single items: retire and restore them, and delete them from a draft.
 
 A retired item keeps its answers and its posterior, and no new HIT asks about it. Leases read `posteriors.settled`. This
 module sets it under the locks of the posteriors, so a lease at the same time either came first or is refused.
@@ -13,23 +13,17 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.item_list import load_items_by_ids
-from app.campaigns.lifecycle import lock_campaign, lock_draft
+from app.campaigns.lifecycle import lock_draft
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.designs.content import Content, ItemTexts
-from app.designs.field_flags import is_blank
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.imports.checks_import import UPDATE_HAS_CHECKS
-from app.media import media_store
-from app.media.media_problems import media_problems
 from app.record import law_storage
 from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.uploads import MAX_SHOWN_CHARACTERS
 
 ItemAction = Literal["retire", "restore", "delete"]
 MAX_ITEMS_PER_CHANGE = 1_000
-MAX_LOGGED_TEXT_CHARACTERS = 500
 
 FIND_ITEM_NUMBERS = text("""
     SELECT external_id, number FROM items WHERE campaign_id = :campaign AND external_id = ANY(CAST(:ids AS text[]))
@@ -74,27 +68,6 @@ CLOSE_NUMBER_GAPS = tuple(
         text(f"UPDATE {table} SET number = -number - 1 WHERE campaign_id = :campaign AND number < 0"),
     )
 )
-
-# The caller holds `TAKE_STORE_LOCK`, so no lease is between its number and its commit.
-STORE_FORMER_TEXT = text("""
-    INSERT INTO item_versions (campaign_id, item, version, shown, last_hit, replaced_at)
-    SELECT campaign_id, number,
-           1 + (SELECT count(*) FROM item_versions v WHERE v.campaign_id = :campaign AND v.item = :number), shown,
-           coalesce((SELECT max(id) FROM hits WHERE campaign_id = :campaign), 0), :now
-    FROM items WHERE campaign_id = :campaign AND number = :number
-""")
-UPDATE_ITEM_TEXT = text("UPDATE items SET shown = :shown WHERE campaign_id = :campaign AND number = :number")
-LOCK_ITEM = text(
-    "SELECT number, shown, fields FROM items WHERE campaign_id = :campaign AND external_id = :id FOR UPDATE"
-)
-LOAD_VERSION_NUMBERS = text("""
-    SELECT item, 1 + max(version) AS version FROM item_versions
-    WHERE campaign_id = :campaign AND item = ANY(CAST(:numbers AS int[])) GROUP BY item
-""")
-LOAD_FORMER_TEXTS = text("""
-    SELECT version, shown, replaced_at FROM item_versions WHERE campaign_id = :campaign AND item = :number
-    ORDER BY version DESC
-""")
 
 
 def item_not_found_error(campaign: Campaign, item_id: str) -> NotFound:
@@ -196,67 +169,3 @@ def refuse_systems(campaign: Campaign, advice: str) -> None:
     if campaign.segment_count:
         message = f"“{campaign.name}” compares systems: {advice}. Nothing was changed."
         raise Conflict(message, code="not_for_systems")
-
-
-async def correct_item_text(
-    connection: AsyncConnection, slug: str, item_id: str, new_text: str, *, now: datetime
-) -> int:
-    """Store the corrected text of an item, and return the number of this version of it.
-
-    HITs that were leased before show the former text, which `item_versions` keeps. A draft needs no former texts.
-
-    Raises:
-        NotFound: `campaign_not_found`, `item_not_found`.
-        Conflict: `not_for_systems`.
-        Invalid: `shown_empty`, `shown_too_long`, `text_unchanged`, and what media of the text may be missing.
-
-    """
-    campaign = await load_campaign_by_slug(connection, slug)
-    await connection.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await lock_campaign(connection, slug)
-    refuse_systems(campaign, "their outputs cannot be corrected")
-    item = (await connection.execute(LOCK_ITEM, {"campaign": campaign.id, "id": item_id})).one_or_none()
-    if item is None:
-        raise item_not_found_error(campaign, item_id)
-    await refuse_unsuitable_text(connection, campaign, item, new_text)
-    parameters = {"campaign": campaign.id, "number": item.number, "shown": new_text, "now": now}
-    if campaign.status != "draft":
-        await connection.execute(STORE_FORMER_TEXT, parameters)
-    await connection.execute(UPDATE_ITEM_TEXT, parameters)
-    before, after = ({"text": shorten_logged_text(item_text)} for item_text in (item.shown, new_text))
-    await log_change(connection, "items.corrected", campaign, about=shorten_echo(item_id), before=before, after=after)
-    return (await load_version_numbers(connection, campaign.id, [item.number])).get(item.number, 1)
-
-
-def shorten_logged_text(item_text: str) -> str:
-    return item_text if len(item_text) <= MAX_LOGGED_TEXT_CHARACTERS else item_text[:MAX_LOGGED_TEXT_CHARACTERS] + "…"
-
-
-async def refuse_unsuitable_text(
-    connection: AsyncConnection, campaign: Campaign, item: Row[Any], new_text: str
-) -> None:
-    """Raise `Invalid` if a text cannot be shown, or is the present one."""
-    if is_blank(new_text):
-        raise Invalid("There is nothing to show to annotators. Nothing was changed.", code="shown_empty")
-    if len(new_text) > MAX_SHOWN_CHARACTERS:
-        message = f"The text has more than {MAX_SHOWN_CHARACTERS:,} characters. Nothing was changed."
-        raise Invalid(message, code="shown_too_long")
-    if new_text == item.shown:
-        raise Invalid("This is the present text. Nothing was changed.", code="text_unchanged")
-    content = Content.from_campaign(campaign)
-    if content.is_plain_text:
-        return
-    stored_files = await media_store.load_media_types_and_totals(connection, campaign.id)
-    for problem in media_problems(content, stored_files.content_type_by_name, ItemTexts(new_text)):
-        raise Invalid(f"{problem.message[0].upper()}{problem.message[1:]} Nothing was changed.", code=problem.code)
-
-
-async def load_version_numbers(connection: AsyncConnection, campaign_id: int, numbers: Sequence[int]) -> dict[int, int]:
-    """Return the number of the present version of those of these items that were corrected, by item number."""
-    rows = await connection.execute(LOAD_VERSION_NUMBERS, {"campaign": campaign_id, "numbers": [*numbers]})
-    return {row.item: row.version for row in rows}
-
-
-async def load_former_texts(connection: AsyncConnection, campaign_id: int, number: int) -> Sequence[Row[Any]]:
-    """Return the former texts of an item, the newest first."""
-    return (await connection.execute(LOAD_FORMER_TEXTS, {"campaign": campaign_id, "number": number})).all()

@@ -30,6 +30,17 @@ async def test_a_program_imports_systems_and_answers_about_outputs_that_differ(a
     assert (await api_client.get(f"{address}")).json()["items"] == 4
 
 
+async def test_a_program_corrects_the_output_of_a_segment(api_client):
+    made = await api_client.post(f"{API}/campaigns", json=SETTINGS)
+    address = f"{API}/campaigns/{made.json()['slug']}"
+    await api_client.post(f"{address}/items", content=CSV, headers={"content-type": "text/csv"})
+    await api_client.post(f"{address}/transitions", json={"action": "launch"})
+    corrected = {"id": "cat", "segment": "s", "text": "2"}
+    assert (await api_client.put(f"{address}/items/text", json=corrected)).json() == {"id": "cat", "version": 2}
+    refused(await api_client.put(f"{address}/items/text", json={"id": "cat", "text": "3"}), 422, "segment_missing")
+    refused(await api_client.put(f"{address}/items/text", json=corrected | {"text": "one"}), 409, "output_taken")
+
+
 async def test_a_program_asks_for_comparisons_per_prompt_and_pair(api_client):
     pairwise = {"name": "S", "question": "Which is better?", "design": "pairwise"}
     made = await api_client.post(f"{API}/campaigns", json=pairwise)

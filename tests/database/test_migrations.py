@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_sql import LEASE_FUNCTION, SHOWN_ITEMS_FUNCTION
+from app.annotation.hits.lease_sql import LEASE_FUNCTION, SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import settings_of_campaign
 from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema
@@ -126,7 +126,12 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
 
 
 @pytest.mark.parametrize(
-    ("name", "function"), [("easel_lease", LEASE_FUNCTION), ("easel_shown_items", SHOWN_ITEMS_FUNCTION)]
+    ("name", "function"),
+    [
+        ("easel_lease", LEASE_FUNCTION),
+        ("easel_shown_items", SHOWN_ITEMS_FUNCTION),
+        ("easel_shown_outputs", SHOWN_OUTPUTS_FUNCTION),
+    ],
 )
 async def test_the_stored_functions_of_leases_are_those_of_the_code(engine, name, function):
     """If this fails, the code has changed a function, and needs a migration that replaces the stored one."""

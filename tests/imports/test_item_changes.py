@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import Conflict
 from app.goal_monitor import release
-from app.imports import item_changes
+from app.imports import item_changes, text_corrections
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -37,7 +37,7 @@ async def change(engine, campaign, action, *item_ids):
 
 async def correct(engine, campaign, item_id, new_text):
     async with engine.begin() as connection:
-        return await item_changes.correct_item_text(connection, campaign.slug, item_id, new_text, now=NOW)
+        return await text_corrections.correct_text(connection, campaign.slug, item_id, new_text, now=NOW)
 
 
 async def settled_items(engine):
@@ -139,7 +139,7 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_text(engi
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
     annotator = await create_annotator(engine, campaign)
     async with engine.begin() as connection:
-        await item_changes.correct_item_text(connection, campaign.slug, "v3", "verb three", now=NOW)
+        await text_corrections.correct_text(connection, campaign.slug, "v3", "verb three", now=NOW)
         lease = asyncio.create_task(lease_hit(engine, annotator))
         await wait_until(engine, requests_are_waiting_sql(1))
     shown = await lease

@@ -55,11 +55,16 @@ SELECT_SHOWN_ITEMS_OF_HIT = """
     WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:items AS int[]))"""
 
 # The same for outputs for :segment, with source and reference; :shown are the items of the HIT that the page shows.
-SELECT_SHOWN_OUTPUTS = """
+SELECT_SHOWN_OUTPUTS_OF_HIT = """
     SELECT shown.ids, shown.texts, s.source, s.reference FROM segments s, LATERAL (
-        SELECT array_agg(i.external_id ORDER BY place) AS ids, array_agg(o.shown ORDER BY place) AS texts
-        FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number,
-             array_position(CAST(:shown AS int[]), i.number) AS place
+        SELECT array_agg(i.external_id ORDER BY place) AS ids,
+               array_agg(coalesce(former.shown, o.shown) ORDER BY place) AS texts
+        FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number
+        CROSS JOIN array_position(CAST(:shown AS int[]), i.number) AS place LEFT JOIN LATERAL (
+            SELECT v.shown FROM output_versions v
+            WHERE v.campaign_id = o.campaign_id AND v.segment = o.segment AND v.item = o.item AND v.last_hit >= :hit
+            ORDER BY v.version LIMIT 1
+        ) AS former ON true
         WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:shown AS int[]))
     ) AS shown
     WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
@@ -170,6 +175,7 @@ LEASE_PARAMETER_TYPES = {
     "ordinal": "int",
     "segment": "int",
     "shown_as": "int[]",
+    "shown": "int[]",
     "shared_leader": "boolean",
     "repeat_items": "boolean",
     "hits_per_annotator": "int",
@@ -185,6 +191,11 @@ LEASE_PARAMETER_TYPES = {
     "reason": "text",
     "probability": "float8",
 }
+
+
+def list_argument_types(names: Sequence[str]) -> str:
+    """Return the declaration of a function's arguments."""
+    return ", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in names)
 
 
 # Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
@@ -211,7 +222,7 @@ LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = compile_statement(
 )
 LEASE_FUNCTION = f"""
     CREATE FUNCTION easel_lease(
-        {", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in LEASE_ARGUMENTS)},
+        {list_argument_types(LEASE_ARGUMENTS)},
         OUT leased bigint, OUT until timestamptz
     ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
 """
@@ -229,9 +240,24 @@ SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = compile_statement(
 )
 SHOWN_ITEMS_FUNCTION = f"""
     CREATE FUNCTION easel_shown_items(
-        {", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in SHOWN_ITEMS_ARGUMENTS)},
+        {list_argument_types(SHOWN_ITEMS_ARGUMENTS)},
         OUT ids text[], OUT texts text[]
     ) LANGUAGE plpgsql AS $${SHOWN_ITEMS_BODY}$$
+"""
+SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = compile_statement(
+    text(f"""
+    #variable_conflict use_column
+    BEGIN
+        SELECT shown.ids, shown.texts, shown.source, shown.reference INTO ids, texts, source, reference
+        FROM ({SELECT_SHOWN_OUTPUTS_OF_HIT}) AS shown;
+    END
+    """)
+)
+SHOWN_OUTPUTS_FUNCTION = f"""
+    CREATE FUNCTION easel_shown_outputs(
+        {list_argument_types(SHOWN_OUTPUTS_ARGUMENTS)},
+        OUT ids text[], OUT texts text[], OUT source text, OUT reference text
+    ) LANGUAGE plpgsql AS $${SHOWN_OUTPUTS_BODY}$$
 """
 
 
@@ -245,9 +271,13 @@ def lease_hit_statement(shown_sql: str) -> TextClause:
 """)
 
 
-SHOWN_ITEMS_CALL = ", ".join("leased.id" if name == "hit" else f":{name}" for name in SHOWN_ITEMS_ARGUMENTS)
-LOCK_AND_LEASE = lease_hit_statement(f"SELECT * FROM easel_shown_items({SHOWN_ITEMS_CALL})")
-LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(SELECT_SHOWN_OUTPUTS)
+def call_with_leased_hit(function: str, arguments: Sequence[str]) -> str:
+    """Return SQL that calls a function with these parameters, and with the HIT that was just leased."""
+    return f"SELECT * FROM {function}({', '.join('leased.id' if name == 'hit' else f':{name}' for name in arguments)})"
+
+
+LOCK_AND_LEASE = lease_hit_statement(call_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
+LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(call_with_leased_hit("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS))
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 

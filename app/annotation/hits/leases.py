@@ -24,7 +24,7 @@ from app.annotation.hits.draw_hit import propose_hit
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
     SELECT_SHOWN_ITEMS_OF_HIT,
-    SELECT_SHOWN_OUTPUTS,
+    SELECT_SHOWN_OUTPUTS_OF_HIT,
     ShownItems,
     items_with_judgment_limit,
     lease_hit,
@@ -107,7 +107,7 @@ HAS_FULLY_JUDGED_ITEM = f"""
 
 SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
     text(f"SELECT shown.*, {HAS_FULLY_JUDGED_ITEM} AS overtaken FROM ({shown}) AS shown")
-    for shown in (SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS)
+    for shown in (SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT)
 )
 
 CLOSE_HELD_HIT = text(f"""

@@ -21,7 +21,7 @@ from app.annotation.hits.lease_sql import (
     LOCK_HIT,
     LOCK_HIT_POSTERIORS,
     SELECT_SHOWN_ITEMS_OF_HIT,
-    SELECT_SHOWN_OUTPUTS,
+    SELECT_SHOWN_OUTPUTS_OF_HIT,
     ShownItems,
     lock_revision,
 )
@@ -103,7 +103,7 @@ SELECT_LAST_ANSWER = text(f"""
         ORDER BY d.seq DESC LIMIT 1), '')
 """)
 
-SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS_OF_HIT), text(SELECT_SHOWN_OUTPUTS)
+SELECT_SHOWN_ITEM_TEXTS, SELECT_SHOWN_OUTPUT_TEXTS = text(SELECT_SHOWN_ITEMS_OF_HIT), text(SELECT_SHOWN_OUTPUTS_OF_HIT)
 
 SELECT_HIT_OWNER = text(f"""
     SELECT annotator_id AS annotator FROM hits WHERE campaign_id = :campaign AND id = :hit AND annotator_id = (
@@ -177,6 +177,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     else:
         statement = SELECT_SHOWN_OUTPUT_TEXTS
         parameters = {"campaign": last_answer.id, "shown": items, "segment": last_answer.segment}
+        parameters["hit"] = last_answer.hit_id
     shown_items = await fetch_first_row(connection, statement, parameters, ShownItems)
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
     shown, ids, texts = items, shown_items.ids, shown_items.texts

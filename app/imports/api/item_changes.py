@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
 from app.http.dependencies import Now, Transaction, document_refusals
-from app.imports import item_changes, mark_checks
+from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
 from app.imports.mark_checks import CheckToMark
 from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS
@@ -81,9 +81,10 @@ async def mark_items_by_program(connection: Transaction, slug: str, new_checks: 
 
 
 class CorrectedText(BaseModel):
-    """The corrected text of an item."""
+    """The corrected text of an item, or of a system's output for a segment."""
 
-    id: ItemId
+    id: ItemId = Field(description="Id of the item, or name of the system.")
+    segment: ItemId | None = Field(default=None, description="For systems: the segment of the output.")
     text: str = Field(max_length=MAX_SHOWN_CHARACTERS)
 
 
@@ -97,16 +98,22 @@ class ItemVersion(BaseModel):
     responses=document_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            404: "`campaign_not_found`, `item_not_found`",
-            409: "`not_for_systems`",
-            422: "`shown_empty`, `shown_too_long`, `text_unchanged`, `media_missing`, `media_wrong_kind`, "
-            "`media_link_refused`",
+            404: "`campaign_not_found`, `item_not_found`, `output_not_found`",
+            409: "`for_systems_only`, `output_taken`",
+            422: "`segment_missing`, `shown_empty`, `shown_too_long`, `text_unchanged`, `media_missing`, "
+            "`media_wrong_kind`, `media_link_refused`",
         }
     ),
 )
 async def correct_text_by_program(
     connection: Transaction, slug: str, corrected: CorrectedText, now: Now
 ) -> ItemVersion:
-    """Correct the text of an item. HITs that are open already show the former text; exports say which was judged."""
-    version = await item_changes.correct_item_text(connection, slug, corrected.id, corrected.text, now=now)
+    """Correct the text of an item, or of a system's output.
+
+    HITs that are open already show the former text; exports say which was judged. Systems with the same output for the
+    segment get the correction, too.
+    """
+    version = await text_corrections.correct_text(
+        connection, slug, corrected.id, corrected.text, now=now, segment_id=corrected.segment
+    )
     return ItemVersion(id=corrected.id, version=version)

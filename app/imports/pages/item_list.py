@@ -30,7 +30,7 @@ from app.http.dependencies import (
     allow_external_media,
     render_page,
 )
-from app.imports import item_changes, items, mark_checks, responses_import
+from app.imports import item_changes, items, mark_checks, responses_import, text_corrections
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
@@ -99,7 +99,9 @@ async def item_table_context(
         "page": page,
         "rendered": drawn_items,
         "reports": reports,
-        "versions": await item_changes.load_version_numbers(connection, campaign.id, [row.number for row in page.rows]),
+        "versions": await text_corrections.load_version_numbers(
+            connection, campaign.id, [row.number for row in page.rows]
+        ),
         "own_columns": item_list.own_columns_of_rows(page.rows, view.column),
         "check_counts": check_counts,
         "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
@@ -264,21 +266,37 @@ async def unmark_check_from_page(form_values: FormFields, connection: Transactio
 
 @router.get(CAMPAIGN_PATH + "/items/text")
 async def item_text_page(
-    request: Request, connection: Transaction, slug: str, item: Annotated[str, Query(max_length=1000)]
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    item: Annotated[str, Query(max_length=1000)],
+    segment: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> HTMLResponse:
-    return await render_item_text(request, connection, slug, item)
+    return await render_item_text(request, connection, slug, item, segment)
 
 
 async def render_item_text(
-    request: Request, connection: Transaction, slug: str, item_id: str, *, refusal: Refusal | None = None,
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    item_id: str,
+    segment_id: str | None,
+    *,
+    refusal: Refusal | None = None,
     entered: str | None = None,
-) -> HTMLResponse:  # fmt: skip
-    """Show the text of an item with a field to correct it, and its former texts."""
+) -> HTMLResponse:
+    """Show the text of an item or output with a field to correct it, and its former texts."""
     campaign = await load_campaign_for_page(connection, slug)
-    (row,) = await item_changes.load_chosen_items(connection, campaign, [item_id])
-    versions = await item_changes.load_former_texts(connection, campaign.id, row.number)
-    context = {"campaign": campaign, "item": row, "versions": versions, "refusal": refusal}
-    context |= {"text": row.shown if entered is None else entered, "kind": CONTENT_KINDS[campaign.content]}
+    text_corrections.check_segment_is_named_for_systems(campaign, segment_id)
+    if segment_id is None:
+        (row,) = await item_changes.load_chosen_items(connection, campaign, [item_id])
+        versions = await text_corrections.load_former_texts(connection, campaign.id, row.number)
+    else:
+        row = await text_corrections.find_output(connection, campaign, item_id, segment_id)
+        versions = await text_corrections.load_former_outputs(connection, campaign.id, row.segment, row.item)
+    context = {"campaign": campaign, "item_id": item_id, "segment_id": segment_id, "versions": versions}
+    context |= {"refusal": refusal, "text": row.shown if entered is None else entered}
+    context["kind"] = CONTENT_KINDS[campaign.content]
     return render_page(request, "admin/item_text.html", context, status=refusal.status if refusal else 200)
 
 
@@ -286,14 +304,20 @@ async def render_item_text(
 async def correct_item_from_page(
     request: Request, form_values: FormFields, database: Database, slug: str, now: Now
 ) -> Response:
-    """Store the corrected text of an item."""
+    """Store the corrected text of an item or output."""
     item_id, new_text = form_values.get("item", ""), form_values.get("text", "")
+    segment_id = form_values.get("segment")
     try:
         async with database.begin() as connection:
-            await item_changes.correct_item_text(connection, slug, item_id, new_text, now=now)
+            await text_corrections.correct_text(connection, slug, item_id, new_text, now=now, segment_id=segment_id)
     except NotFound:
         raise
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_item_text(request, connection, slug, item_id, refusal=refusal, entered=new_text)
+            return await render_item_text(
+                request, connection, slug, item_id, segment_id, refusal=refusal, entered=new_text
+            )
+    if segment_id is not None:
+        query = urlencode({"segment": segment_id, "done": "item-corrected"})
+        return redirect_to(f"{campaign_page_url(slug, '/items')}?{query}#segment")
     return redirect_to(items_url(slug, ItemListView(search=shorten_echo(item_id)), "item-corrected"))
