@@ -149,6 +149,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
             f"GET {CAMPAIGN_PAGES_PATH}/{page}"
             for page in ("edit", "settings", "settings/{step}", "share", "items", "try", "try/hit", "campaign.{ending}")
         ),
+        f"GET {CAMPAIGN_PAGES_PATH}/settings/{{step}}/totals",
         f"GET {CAMPAIGN_API_PATH}",
         f"GET {CAMPAIGN_API_PATH}/file",
         f"GET {CAMPAIGN_API_PATH}/items",

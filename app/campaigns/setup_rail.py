@@ -59,9 +59,14 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     ]
     if campaign is None:
         return SetupRail(steps, None, {})
-    totals = CampaignTotals.from_campaign(campaign, campaign.item_count - campaign.retired_count)
     visit_steps = visit_preview.required_steps(campaign, visit_preview.find_preview_platform(""))
-    return SetupRail(steps, totals, {one.name: visit_preview.title_of_step(one) for one in visit_steps})
+    visit_pages = {one.name: visit_preview.title_of_step(one) for one in visit_steps}
+    return SetupRail(steps, totals_of_campaign(campaign), visit_pages)
+
+
+def totals_of_campaign(campaign: CampaignOnPage) -> CampaignTotals:
+    """Return the totals of the items that annotators are asked about."""
+    return CampaignTotals.from_campaign(campaign, campaign.item_count - campaign.retired_count)
 
 
 def step_url(slug: str, step: StepName) -> str:

@@ -1,6 +1,8 @@
 // The form of a step of the settings: it warns of unsaved changes, follows the chosen way of asking and update law, shows
 // what annotators will see, and lists the changes of a launched campaign before they are saved.
 
+import { fetchPart, newestRequest, parsePart } from "./parts.js";
+
 const form = document.querySelector("form.settings");
 if (form) warnOfUnsavedChanges(form);
 for (const criteria of document.querySelectorAll("details.criteria")) manageCriteria(criteria);
@@ -9,8 +11,31 @@ if (form && !form.matches(".launched")) followDraft(form);
 const changeList = form?.querySelector(".changes");
 if (changeList) listChanges(form, changeList);
 
+if (form?.querySelector(".unsaved")) updateTotals(form);
+
 const payRate = form?.querySelector(".pay-rate");
 if (payRate) followPay(form, payRate);
+
+/** Show what the campaign adds up to with the entered numbers, which the server computes; until they are right, nothing new. */
+function updateTotals(settings) {
+  const startRequest = newestRequest();
+  let timer;
+  const enteredNumbers = () => new URLSearchParams(editableFields(settings)
+    .filter((field) => field.matches("select, [type=number], [type=checkbox], [type=radio], [inputmode]") && !field.disabled)
+    .filter((field) => !/checkbox|radio/.test(field.type) || field.checked)
+    .map(({ name, value }) => [name, value]));
+  const showTotals = async () => {
+    const isNewest = startRequest();
+    const reply = await fetchPart(`${location.pathname}/totals?${enteredNumbers()}`).catch(() => null);
+    const totals = document.querySelector("[data-totals]");
+    if (totals && reply?.ok && isNewest()) totals.replaceWith(parsePart(await reply.text()));
+  };
+  if (!document.querySelector("[data-totals]")) return;       // there are no items yet
+  settings.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(showTotals, 300);
+  });
+}
 
 /** Show the pay per hour for what is entered, beside the least that platforms allow. */
 function followPay(settings, rate) {

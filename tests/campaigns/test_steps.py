@@ -150,6 +150,20 @@ async def test_the_rail_marks_what_is_saved_and_adds_up_what_is_known(researcher
     assert "<dt>Pay</dt><dd>£12.00</dd>" in page
 
 
+async def test_totals_follow_the_numbers_of_a_form_that_is_not_saved(researcher, engine):
+    campaign = await create_draft(engine, judgments_per_item=4, items_per_hit=5)
+    await import_items(engine, campaign, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(60)))
+    settings = f"/admin/campaigns/{campaign.slug}/settings"
+    part = await researcher.get(f"{settings}/how-much/totals", params={"judgments_per_item": "10", "need": "scores"})
+    assert "<dt>Tasks</dt><dd>120</dd>" in part.text
+    entered = {"minutes_per_hit": "1.5", "pay_per_hit": "0.25", "currency": "GBP", "open_link": "on"}
+    part = await researcher.get(f"{settings}/visit/totals", params=entered)
+    assert "<dt>Pay</dt><dd>£12.00</dd>" in part.text
+    wrong = await researcher.get(f"{settings}/how-much/totals", params={"judgments_per_item": "many"})
+    assert wrong.status_code == 422
+    assert await fetch_value(engine, "SELECT judgments_per_item FROM campaigns") == 4
+
+
 @pytest.mark.parametrize(
     ("old", "design", "expected"),
     [

@@ -113,6 +113,25 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     return render_step_page(request, campaign, name, more_context=launched_context)
 
 
+@router.get(CAMPAIGN_PATH + "/settings/{step}/totals")
+async def show_totals_of_entered_step(request: Request, connection: Transaction, slug: str, step: str) -> HTMLResponse:
+    """Show the totals of the campaign with the settings of a form that is being filled in, whose numbers the query has.
+
+    Raises `Invalid` (`settings_invalid`) if they cannot be saved.
+    """
+    campaign = await load_campaign_for_page(connection, slug)
+    unit = ComparisonUnit.of_campaign(campaign, campaign.item_count)
+    values = replace_comparisons(dict(request.query_params), campaign, unit)
+    stored_settings, launched = lifecycle.settings_of_campaign(campaign), campaign.status != "draft"
+    try:
+        entered_settings = step_input.parse_step(stored_settings, parse_step_name(step), values, launched=launched)
+    except ValidationError as error:
+        raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
+    changed = CampaignOnPage.from_columns(campaign.to_columns() | entered_settings.model_dump())
+    context = {"campaign": changed, "totals": setup_rail.totals_of_campaign(changed)}
+    return render_page(request, "admin/_setup_totals.html", context)
+
+
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
 async def save_step(request: Request, values: FormFields, database: Database, slug: str, step: str) -> Response:
     """Save one step, and show the next one on request. What cannot be saved is kept in the form with the reason."""
