@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding.consent import parse_consent_form
+from app.annotation.onboarding.passphrase import link_closed_error, passphrase_missing_error
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
@@ -23,9 +24,11 @@ from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.criteria import split_submission_by_criterion
 from app.designs.field_flags import InputModel
-from app.errors import Invalid
+from app.errors import Invalid, Refusal
 
 START_PAGE = "start"
+PASSPHRASE_PAGE = "passphrase"  # noqa: S105  (the name of a page)
+BEFORE_ACCEPTING_PAGE = "before-accepting"
 THANKS_PAGE = "thanks"
 MAX_PREVIEWED_HITS = 2
 MAX_STATE_CHARACTERS = 60_000
@@ -47,6 +50,7 @@ class VisitPage:
         hit_number: Number of the HIT, 1 for the first; None on other pages.
         reason: Reason why there is no HIT; None on other pages.
         status: Status of the campaign that a new visitor meets.
+        refusal: What a visitor to the open link is told before the welcome; None on other pages.
         way_back: End of the visit whose way back to the platform the page describes; None on other pages.
 
     """
@@ -59,6 +63,7 @@ class VisitPage:
     hit_number: int | None = None
     reason: NoHitReason | None = None
     status: str = "running"
+    refusal: Refusal | None = None
     way_back: VisitOutcome | None = None
 
 
@@ -106,7 +111,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
     """Return the pages of a visit in their order, then its other ends."""
     settings, version = settings_of_visit(campaign), visit_version_shown(campaign)
     steps = required_steps(campaign, platform)
-    pages = [VisitPage(START_PAGE, "Welcome")] if platform.has_start_button else []
+    pages = first_pages(campaign, platform)
     pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps_with_own_page(settings, platform)]
     pages += [
         VisitPage(f"hit-{number}", f"Task {number}", hit_number=number)
@@ -121,7 +126,9 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
             )
             for number, (title, results) in enumerate(step.endings.items(), start=1)
         ]
-    if platform.has_start_button:
+    if is_open_link(platform) and not campaign.open_link:
+        pages.append(VisitPage("link-closed", "Open link is closed", is_outcome=True, refusal=link_closed_error()))
+    if platform.has_start_button or platform.has_preview_page:
         pages += [
             VisitPage(f"arrives-{status}", f"New visitor, campaign {status}", is_outcome=True, status=status)
             for status in CLOSED_STATUSES
@@ -136,6 +143,21 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
         for outcome in get_args(VisitOutcome)
     ]
     return pages
+
+
+def first_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:
+    """Return the pages before the onboarding steps."""
+    if platform.has_preview_page:
+        return [VisitPage(BEFORE_ACCEPTING_PAGE, "Before accepting the task")]
+    pages = [VisitPage(START_PAGE, "Welcome")] if platform.has_start_button else []
+    if is_open_link(platform) and campaign.open_link and campaign.passphrase:
+        pages.insert(0, VisitPage(PASSPHRASE_PAGE, "Passphrase", refusal=passphrase_missing_error()))
+    return pages
+
+
+def is_open_link(platform: Platform) -> bool:
+    """Return whether one link admits anyone who has it."""
+    return platform.has_start_button and not platform.has_personal_links
 
 
 def required_steps(campaign: Campaign, platform: Platform) -> list[VisitStep]:

@@ -61,6 +61,9 @@ class AnswerFileOptions(BaseModel):
     quotes: Literal["", "cells", "text"] = Field(
         "", description="Whether quotation marks enclose cells or are part of the text. Empty: detected from the file."
     )
+    sheet: Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)] = Field(
+        "", description="Sheet of an Excel workbook. Empty: the first one that has content."
+    )
     rejected: Literal["leave_out", "count"] = Field(
         "leave_out", description="What to do with results whose AssignmentStatus is Rejected: leave_out or count."
     )
@@ -75,7 +78,7 @@ class AnswerFileOptions(BaseModel):
             date_order=self.date_order,
             time_zone=self.time_zone or "UTC",
             count_rejected=self.rejected == "count",
-            read_as=ReadOptions(self.encoding or None, self.quotes or None),
+            read_as=ReadOptions(self.encoding or None, self.quotes or None, self.sheet or None),
         )
 
     @classmethod

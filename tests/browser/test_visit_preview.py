@@ -45,6 +45,7 @@ async def test_from_the_welcome_to_the_thanks_by_keyboard(page: Page, task: Any)
     await is_at(page, "step 4 of 4: Thanks")
     await page.get_by_role("link", name="Back", exact=True).press("Enter")
     await is_at(page, "step 3 of 4: Task 1")
+    await page.get_by_text("Page, platform and language").press("Enter")  # folded on a narrow screen
     await page.get_by_role("combobox", name="As", exact=True).press("End")
     await page.get_by_role("button", name="Show", exact=True).press("Enter")
     await is_at(page, "Task 1")

@@ -123,6 +123,39 @@ async def test_a_walk_from_welcome_to_thanks_checks_each_step_and_leaves_no_row(
     assert await fetch_value(engine, "SELECT tried_at FROM campaigns") is None
 
 
+async def test_the_passphrase_comes_first_and_is_checked(engine, researcher):
+    campaign = await create_running_campaign(engine, launched=False, passphrase="open sesame")
+    address, page = await start_preview(researcher, campaign)
+    assert title_of(page).endswith(": Passphrase")
+    assert "open sesame" not in page
+    page = await send(researcher, address, page, passphrase="sesame", enter="1")
+    assert "This is not the passphrase." in page
+    assert title_of(page).endswith(": Passphrase")
+    page = await send(researcher, address, page, passphrase="open sesame", enter="1")
+    assert title_of(page).endswith(": Welcome")
+
+
+async def test_a_closed_link_is_another_outcome(engine, researcher):
+    campaign = await create_running_campaign(engine, launched=False, open_link=False)
+    _, page = await start_preview(researcher, campaign, at="link-closed")
+    assert "By invitation only" in page
+
+
+@PLATFORMS
+async def test_people_who_look_before_they_accept_have_a_page_for_it(engine, researcher, platform):
+    campaign = await create_running_campaign(engine, launched=False)
+    _, page = await start_preview(researcher, campaign, platform=platform.name)
+    assert ("Accept the HIT to answer it." in page) == platform.has_preview_page
+
+
+async def test_viewers_find_the_preview(app, client, engine):
+    campaign = await create_running_campaign(engine)
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
+    overview = await client.get(f"/admin/campaigns/{campaign.slug}")
+    address, _ = await start_preview(client, campaign)
+    assert f'href="{address}"' in overview.text
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 async def test_each_design_can_be_answered_and_leads_to_thanks(engine, researcher, design):
     campaign = await create_running_campaign(

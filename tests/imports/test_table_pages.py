@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tests.annotation.hits.campaigns import fetch_rows
-from tests.campaigns.test_routes import create, upload
+from tests.campaigns.test_routes import create, launched, upload
 from tests.media.files import png, zipped
 from tests.workbooks import workbook_bytes
 
@@ -137,3 +137,32 @@ async def test_a_sheet_that_the_workbook_lacks_is_refused_on_the_page(researcher
     address = await create(researcher)
     page = await preview(researcher, address, workbook_bytes(SHEETS), "a.xlsx", sheet="Dev")
     assert "This workbook has no sheet “Dev”. It has Train, Test." in page.text
+
+
+async def test_a_sheet_can_be_named_for_gold_items_and_people(researcher, engine):
+    address = await create(researcher)
+    sheets: dict[str, list[list[Any]]] = {
+        "Notes": [["about"], ["x"]],
+        "Gold": [["id", "text", "expected"], ["g1", "to run", 90]],
+    }
+    file = {"file": ("gold.xlsx", workbook_bytes(sheets))}
+    done = await researcher.post(f"{address}/items/gold", data={"kind": "gold", "sheet": "Gold"}, files=file)
+    assert done.status_code == 303, done.text
+    assert await fetch_rows(engine, "SELECT external_id FROM check_items") == [("g1",)]
+    file = {"file": ("people.xlsx", workbook_bytes({"Notes": [["about"], ["x"]], "List": [["name"], ["Ann"]]}))}
+    assert (await researcher.post(f"{address}/people", data={"sheet": "List"}, files=file)).status_code == 303
+    assert await fetch_rows(engine, "SELECT name FROM personal_links") == [("Ann",)]
+    refused = await researcher.post(f"{address}/people", data={"sheet": "None"}, files=file)
+    assert "This workbook has no sheet “None”." in refused.text
+
+
+async def test_a_sheet_can_be_named_for_answers(researcher, engine):
+    address = await launched(researcher)
+    answers: list[list[Any]] = [
+        ["hit", "annotator", "item", "value"],
+        *(["h1", "Ann", str(k), 10 * k] for k in range(1, 6)),
+    ]
+    file = {"file": ("answers.xlsx", workbook_bytes({"Notes": [["about"], ["x"]], "Answers": answers}))}
+    done = await researcher.post(f"{address}/responses", data={"sheet": "Answers"}, files=file)
+    assert done.status_code == 303, done.text
+    assert await fetch_rows(engine, "SELECT count(*) FROM responses") == [(1,)]

@@ -73,7 +73,7 @@ async def create_personal_links_from_form(
         names: Iterable[str] = [line.strip() for line in typed.splitlines()]
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
-            read_options = ReadOptions(str(form.get("encoding") or "") or None, str(form.get("quotes") or "") or None)
+            read_options = ReadOptions(*(str(form.get(name) or "") or None for name in ("encoding", "quotes", "sheet")))
             names = personal_links.read_person_names(
                 content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
             )

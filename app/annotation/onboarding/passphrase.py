@@ -49,6 +49,14 @@ def link_closed_error() -> Forbidden:
     )
 
 
+def passphrase_missing_error() -> Invalid:
+    return Invalid("Enter the passphrase that came with the link.", code="passphrase_missing")
+
+
+def passphrase_wrong_error() -> Invalid:
+    return Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
+
+
 async def check_passphrase(
     connection: Driver, campaign: VisitedCampaign, entered: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
@@ -66,10 +74,10 @@ async def check_passphrase(
     if not settings.passphrase:
         return
     if entered is None:
-        raise Invalid("Enter the passphrase that came with the link.", code="passphrase_missing")
+        raise passphrase_missing_error()
     await charge_guess(connection, campaign.id, visitor, now=now)
     if not is_same_passphrase(settings.passphrase, entered):
-        raise Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
+        raise passphrase_wrong_error()
     refund = guess_parameters(campaign.id, visitor)  # the guess was right
     await execute_statement(connection, REFUND_GUESS, refund)
 

@@ -126,6 +126,7 @@ class Platform:
         identifiers: Query parameters that identify the annotator.
         has_page: False if programs speak for the annotators.
         has_start_button: True if pressing Start on the welcome page creates the annotator.
+        has_preview_page: True if people look at the page before they accept the task.
         has_return_page: True if people return to a page of the platform.
         one_hit_per_assignment: True if an assignment is done after one answer.
         is_simulated: True if its annotators are not people.
@@ -147,6 +148,7 @@ class Platform:
     identifiers: ArrivalParameters = ArrivalParameters()
     has_page: bool = True
     has_start_button: bool = False
+    has_preview_page: bool = False
     has_return_page: bool = False
     one_hit_per_assignment: bool = False
     is_simulated: bool = False

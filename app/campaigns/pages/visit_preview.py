@@ -14,12 +14,13 @@ from app.annotation.hits import completion, leases
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.pages.annotator import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
+from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_with_pages
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES, CrowdSettings
 from app.campaigns import preview_hit, visit_preview
-from app.campaigns.visit_preview import VisitPage, VisitPreviewState
+from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreviewState
 from app.database.session import driver_of
 from app.designs.answer import Form
 from app.designs.content import SourceAndReference
@@ -163,6 +164,8 @@ async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapp
         return (preview_after_step_form if page.step else preview_after_start_form)(preview, form)
     if "undo" in form:
         return preview.at_page(preview.neighbour(-1))
+    if page.key == PASSPHRASE_PAGE and not is_same_passphrase(preview.campaign.passphrase, form.get("passphrase", "")):
+        raise passphrase_wrong_error()
     if page.hit_number is None:
         return preview.at_page(None if page.is_outcome else preview.neighbour(1))
     if "finish" in form:
@@ -224,6 +227,10 @@ async def render_visit_preview(
         way_back = build_completion(settings, preview, preview.page.way_back)
         context |= {"way_back": way_back}
         page_template = "admin/visit_preview_way_back.html"
+    elif preview.page.refusal is not None:
+        context |= {"refusal": preview.notice or preview.page.refusal}
+        context |= {"entered_passphrase": preview.form.get("passphrase", "")}
+        page_template = "door.html"
     else:
         page_template = "welcome.html"
     context |= bar_context(request, preview) | {"page_template": page_template, "page_part": f"_{page_template}"}

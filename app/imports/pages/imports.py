@@ -202,12 +202,22 @@ async def import_checks_from_page(
         file = require_uploaded_or_carried_file(form_data)
         async with slots.hold_slot(file.file), database.begin() as connection:
             await items.import_items(
-                connection, slug, file.file, file.filename or "", mapping=mapping, max_mb=settings.max_upload_mb
+                connection,
+                slug,
+                file.file,
+                file.filename or "",
+                mapping=mapping,
+                read_options=read_options_of_form(form_data),
+                max_mb=settings.max_upload_mb,
             )
     except NotFound:
         raise
     except Refusal as refusal:
-        entered_checks = {"kind": kind, "pasted": form_text(form_data, "pasted")}
+        entered_checks = {
+            "kind": kind,
+            "pasted": form_text(form_data, "pasted"),
+            "sheet": form_text(form_data, "sheet"),
+        }
         async with database.begin() as connection:
             return await render_items_page(
                 request, connection, slug,

@@ -74,6 +74,7 @@ PLATFORM = Platform(
     read_mturk_arrival,
     build_mturk_completion,
     MTURK_IDENTIFIERS,
+    has_preview_page=True,
     has_return_page=True,
     one_hit_per_assignment=True,
     frame_origins=MTURK_FRAME_ORIGINS,
