@@ -125,6 +125,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
                 f"{step.name}-ends-{number}", title, is_outcome=True, step=step, results=results(settings, version)
             )
             for number, (title, results) in enumerate(step.endings.items(), start=1)
+            if results(settings, version)
         ]
     if is_open_link(platform) and not campaign.open_link:
         pages.append(VisitPage("link-closed", "Open link is closed", is_outcome=True, refusal=link_closed_error()))

@@ -58,6 +58,34 @@ async def test_questions_are_built_by_keyboard_and_shown_again(task: Any, open_v
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
 
 
+async def test_a_number_and_answers_that_screen_people_out_are_built_by_keyboard(
+    task: Any, open_visit_step: Any
+) -> None:
+    draft = await task(launched=False, questions="sight: Do you see colours? | yes | no")
+    page = await open_visit_step(draft)
+    cards = page.locator(".question-cards > li")
+    await cards.nth(0).get_by_label("Screen out people with choice 2").press("Space")
+    await page.get_by_role("button", name="Add a question").press("Enter")
+    await page.keyboard.type("How old are you?")
+    await cards.nth(1).get_by_label("Name in exports").fill("age")
+    await cards.nth(1).locator(".question-kind").select_option("A number")
+    await page.keyboard.type("0")
+    await cards.nth(1).get_by_label("Screen out over").fill("65")
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+    await expect(page.locator("textarea[name=questions]")).to_have_value(
+        "sight: Do you see colours? | yes | screen out: no\nage: How old are you? | number from 0 | screen out: over 65"
+    )
+    await expect(cards.nth(0).get_by_label("Screen out people with choice 2")).to_be_checked()
+    await expect(cards.nth(1).get_by_label("Least possible")).to_have_value("0")
+    await cards.nth(1).get_by_label("Greatest possible").fill("-1")
+    await save(page)
+    await expect(cards.nth(1).get_by_text("leave a number with which people can take part")).to_be_visible()
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+
+
 async def test_a_deleted_question_comes_back_and_questions_change_places(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, questions=STUDY_QUESTIONS)
     page = await open_visit_step(draft)

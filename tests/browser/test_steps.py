@@ -123,6 +123,19 @@ async def test_questions_by_keyboard(page: Page, task: Any) -> None:
     assert said == {"language": "German", "country": "Country 3", "job": "nurse"}
 
 
+async def test_a_number_that_screens_people_out_ends_kindly(page: Page, task: Any) -> None:
+    campaign = await task(questions=["age: How old are you? | number from 0 to 120 | screen out: under 18"])
+    await page.goto(campaign.prolific())
+    age = page.get_by_label("How old are you?")
+    await age.fill("200")
+    await age.press("Enter")
+    await is_good(page, "number")
+    await age.fill("17")
+    await age.press("Enter")
+    await expect(page.get_by_text("Thank you for your interest")).to_be_visible()
+    await is_good(page, "screened")
+
+
 async def test_the_passphrase_by_keyboard(page: Page, task: Any) -> None:
     campaign = await task(passphrase="apples")
     await page.goto(campaign.link)

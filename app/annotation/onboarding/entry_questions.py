@@ -1,7 +1,10 @@
-"""Entry questions, asked once per annotator, such as the native language: a choice among several, or free text.
+"""Entry questions, asked once per annotator: a choice among several, a number, or free text.
 
-A researcher writes each on one line: `native_language: What is your native language? | English | German | another`.
-Without choices the answer is free text. A question mark after the name makes the answer optional.
+A researcher writes each on one line. Without choices the answer is free text. A question mark after the name makes the
+answer optional. `screen out:` marks the choices and numbers of people who cannot take part:
+
+    native_language: What is your native language? | English | German | screen out: another
+    age: How old are you? | number from 0 to 120 | screen out: under 18 | screen out: over 65
 """
 
 import re
@@ -9,14 +12,52 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.designs.field_flags import is_blank
+from app.designs.number_parsing import parse_strict_decimal
 from app.errors import shorten_echo
 
 QUESTION_FIELD_PREFIX = "question-"  # of form field names
 QUESTION_LINE_PATTERN = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,39})(?P<open>\?)?:\s+(?P<rest>\S.*)")
+NUMBER_PATTERN = re.compile(r"number(?: from (?P<minimum>\S+))?(?: to (?P<maximum>\S+))?")
+SCREENED_NUMBERS_PATTERN = re.compile(r"(?P<side>under|over) (?P<limit>\S+)")
+SCREENING_PREFIX = "screen out:"
+MAX_NUMBER = 1e9
 MAX_QUESTION_CHARACTERS = 500
 MAX_ENTRY_ANSWER_CHARACTERS = 500
 MAX_QUESTION_CHOICES = 50
 MAX_RADIO_CHOICES = 7  # more choices are shown as a drop-down list
+
+
+class NumberLimits(NamedTuple):
+    """Limits of the answer to a question about a number; None where there is no limit.
+
+    Attributes:
+        minimum: Least possible answer.
+        maximum: Greatest possible answer.
+        screened_under: People with a smaller number are screened out.
+        screened_over: People with a greater number are screened out.
+
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    screened_under: float | None = None
+    screened_over: float | None = None
+
+    def contains(self, number: float) -> bool:
+        """Return whether the number is a possible answer."""
+        return not (is_below(number, self.minimum) or is_above(number, self.maximum))
+
+    def screens_out(self, number: float) -> bool:
+        """Return whether people with this number cannot take part."""
+        return is_below(number, self.screened_under) or is_above(number, self.screened_over)
+
+
+def is_below(number: float, limit: float | None) -> bool:
+    return limit is not None and number < limit
+
+
+def is_above(number: float, limit: float | None) -> bool:
+    return limit is not None and number > limit
 
 
 class EntryQuestion(NamedTuple):
@@ -24,8 +65,10 @@ class EntryQuestion(NamedTuple):
 
     Attributes:
         name: Name in files and exports.
-        choices: Possible answers; empty for free text.
+        choices: Possible answers; empty for free text and numbers.
         optional: True if the answer may be empty.
+        screening_choices: Choices of people who cannot take part.
+        number: Limits of the answer if it is a number, else None.
 
     """
 
@@ -33,6 +76,8 @@ class EntryQuestion(NamedTuple):
     question: str
     choices: tuple[str, ...]
     optional: bool
+    screening_choices: tuple[str, ...] = ()
+    number: NumberLimits | None = None
 
     @property
     def field_name(self) -> str:
@@ -42,6 +87,17 @@ class EntryQuestion(NamedTuple):
     def has_radio_buttons(self) -> bool:
         return 0 < len(self.choices) <= MAX_RADIO_CHOICES
 
+    @property
+    def screens_out_people(self) -> bool:
+        """Return whether some answer screens people out."""
+        return bool(self.screening_choices or (self.number and self.number[2:] != (None, None)))
+
+    def screens_out(self, answer: str) -> bool:
+        """Return whether people with this answer cannot take part. An empty answer screens nobody out."""
+        if self.number is not None:
+            return bool(answer) and self.number.screens_out(float(answer))
+        return answer in self.screening_choices
+
 
 def parse_question_line(line: str) -> EntryQuestion:
     """Return the question that a line defines. Raises ValueError."""
@@ -50,18 +106,63 @@ def parse_question_line(line: str) -> EntryQuestion:
         raise ValueError(
             f"“{shorten_echo(line)}” needs a name of letters, digits and _, a colon and a space, and the question"
         )
-    question, *choices = [part.strip() for part in match["rest"].split("|")]
+    question, *parts = [part.strip() for part in match["rest"].split("|")]
     if is_blank(question) or len(question) > MAX_QUESTION_CHARACTERS:
         raise ValueError(f"{match['name']}: the question needs 1 to {MAX_QUESTION_CHARACTERS} characters")
+    asked = EntryQuestion(match["name"], question, (), bool(match["open"]))
+    if parts and NUMBER_PATTERN.fullmatch(parts[0]) and all(map(is_screening_part, parts[1:])):
+        return asked._replace(number=parse_number_parts(asked.name, parts))
+    return parse_choices(asked, parts)
+
+
+def is_screening_part(part: str) -> bool:
+    return part.startswith(SCREENING_PREFIX)
+
+
+def parse_choices(question: EntryQuestion, parts: Sequence[str]) -> EntryQuestion:
+    """Return the question with these choices, none for free text. Raises ValueError."""
+    choices = [part.removeprefix(SCREENING_PREFIX).strip() for part in parts]
+    screening = tuple(choice for choice, part in zip(choices, parts, strict=True) if is_screening_part(part))
     if (
         len(choices) == 1
         or len(choices) > MAX_QUESTION_CHOICES
         or any(is_blank(choice) or len(choice) > MAX_ENTRY_ANSWER_CHARACTERS for choice in choices)
     ):
-        raise ValueError(f"{match['name']}: give 2 to {MAX_QUESTION_CHOICES} choices, or none for free text")
+        raise ValueError(f"{question.name}: give 2 to {MAX_QUESTION_CHOICES} choices, or none for free text")
     if len(set(choices)) < len(choices):
-        raise ValueError(f"{match['name']}: give each choice only once")
-    return EntryQuestion(match["name"], question, tuple(choices), bool(match["open"]))
+        raise ValueError(f"{question.name}: give each choice only once")
+    if choices and len(screening) == len(choices):
+        raise ValueError(f"{question.name}: leave a choice with which people can take part")
+    return question._replace(choices=tuple(choices), screening_choices=screening)
+
+
+def parse_number_parts(name: str, parts: Sequence[str]) -> NumberLimits:
+    """Return the limits that the parts of a question about a number define. Raises ValueError."""
+    limits: dict[str, str | None] = {}
+    if match := NUMBER_PATTERN.fullmatch(parts[0]):
+        limits |= match.groupdict()
+    for part in parts[1:]:
+        match = SCREENED_NUMBERS_PATTERN.fullmatch(part.removeprefix(SCREENING_PREFIX).strip())
+        if match is None or f"screened_{match['side']}" in limits:
+            raise ValueError(f"{name}: write “screen out: under 18” or “screen out: over 65”, each once at most")
+        limits[f"screened_{match['side']}"] = match["limit"]
+    try:
+        numbers = NumberLimits(**{key: parse_limit(limit) for key, limit in limits.items() if limit is not None})
+    except ValueError as error:
+        raise ValueError(f"{name}: “{shorten_echo(str(error))}” is no number from -1e9 to 1e9") from None
+    least = max(limit for limit in (-MAX_NUMBER, numbers.minimum, numbers.screened_under) if limit is not None)
+    greatest = min(limit for limit in (MAX_NUMBER, numbers.maximum, numbers.screened_over) if limit is not None)
+    if least > greatest:
+        raise ValueError(f"{name}: leave a number with which people can take part")
+    return numbers
+
+
+def parse_limit(text: str) -> float:
+    """Return a limit that a researcher wrote. Raises ValueError with the text."""
+    number = parse_strict_decimal(text)
+    if abs(number) > MAX_NUMBER:
+        raise ValueError(text)
+    return number
 
 
 def parse_questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
@@ -81,7 +182,30 @@ def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
 def format_question_line(question: EntryQuestion) -> str:
     """Return the line that defines a question; `parse_question_line` reads it back."""
     mark = "?" if question.optional else ""
-    return f"{question.name}{mark}: {' | '.join((question.question, *question.choices))}"
+    parts = format_number_parts(question.number) if question.number else format_choices(question)
+    return f"{question.name}{mark}: {' | '.join((question.question, *parts))}"
+
+
+def format_choices(question: EntryQuestion) -> list[str]:
+    return [
+        f"{SCREENING_PREFIX} {choice}" if choice in question.screening_choices else choice
+        for choice in question.choices
+    ]
+
+
+def format_number_parts(number: NumberLimits) -> list[str]:
+    """Return the parts of a line that define the limits of a number."""
+    minimum = "" if number.minimum is None else f" from {format_number(number.minimum)}"
+    maximum = "" if number.maximum is None else f" to {format_number(number.maximum)}"
+    screened = {"under": number.screened_under, "over": number.screened_over}
+    return [f"number{minimum}{maximum}"] + [
+        f"{SCREENING_PREFIX} {side} {format_number(limit)}" for side, limit in screened.items() if limit is not None
+    ]
+
+
+def format_number(number: float) -> str:
+    """Return a number without superfluous digits: 18, 2.5."""
+    return f"{number:.15g}"
 
 
 def find_question_line_errors(text: str) -> dict[str, str]:

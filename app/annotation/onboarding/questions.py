@@ -3,11 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, EntryQuestion, parse_question_lines
+from app.annotation.onboarding.entry_questions import (
+    MAX_ENTRY_ANSWER_CHARACTERS,
+    MAX_NUMBER,
+    EntryQuestion,
+    NumberLimits,
+    format_number,
+    parse_question_lines,
+)
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
 from app.designs.design import CONTROL_CHARACTER
+from app.designs.number_parsing import parse_typed_decimal
 from app.errors import Invalid, join_names, shorten_echo
 
 QUESTIONS_STEP = "questions"
@@ -18,22 +26,35 @@ def has_entry_questions(settings: VisitSettings, platform: Platform) -> bool:
 
 
 def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> bool:
-    """Return whether the annotator has answered, or has worked: the launch fixes the questions, so they were asked."""
-    return history.has_worked or bool(history.results_of_step(QUESTIONS_STEP))
+    """Return whether the annotator has answered and was not screened out, or has worked.
+
+    The launch fixes the questions, so those who have worked were asked.
+    """
+    return history.has_worked or any(result.outcome == "passed" for result in history.results_of_step(QUESTIONS_STEP))
 
 
-def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, _history: VisitHistory) -> StepResult:
-    """Return the answers, without empty ones.
+def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, history: VisitHistory) -> StepResult | None:
+    """Return the answers, without empty ones; None if the annotator has answered already: the first answers count.
 
     Raises:
-        Invalid: `question_unanswered`, `answer_unknown`, `answer_too_long`; details: `question`.
+        Invalid: `question_unanswered`, `answer_unknown`, `answer_not_a_number`, `answer_out_of_range`,
+            `answer_too_long`; details: `question`.
 
     """
+    if history.results_of_step(QUESTIONS_STEP):
+        return None
+    questions = parse_question_lines(settings.questions)
     answers = {
         question.name: checked_entry_answer(question, form.get(question.field_name, "").strip())
-        for question in parse_question_lines(settings.questions)
+        for question in questions
     }
-    return StepResult(QUESTIONS_STEP, 1, "passed", {name: answer for name, answer in answers.items() if answer})
+    is_screened_out = any(question.screens_out(answers[question.name]) for question in questions)
+    return StepResult(
+        QUESTIONS_STEP,
+        1,
+        "failed" if is_screened_out else "passed",
+        {name: answer for name, answer in answers.items() if answer},
+    )
 
 
 def checked_entry_answer(question: EntryQuestion, text: str) -> str:
@@ -58,11 +79,51 @@ def checked_entry_answer(question: EntryQuestion, text: str) -> str:
             code="answer_too_long",
             question=name,
         )
+    if text and question.number is not None:
+        return format_number(checked_number(question, question.number, text))
     return text
 
 
-def questions_context(settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
-    return {"questions": parse_question_lines(settings.questions)}
+def checked_number(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
+    """Return the number that a text stands for. Raises `Invalid`."""
+    name, asked = question.name, shorten_echo(question.question)
+    try:
+        number = parse_typed_decimal(text)
+    except ValueError:
+        message = f"The answer to “{asked}” must be a number. What you entered is kept."
+        raise Invalid(message, code="answer_not_a_number", question=name) from None
+    if not (abs(number) <= MAX_NUMBER and limits.contains(number)):
+        message = f"The answer to “{asked}” must be {describe_range(limits)}. What you entered is kept."
+        raise Invalid(message, code="answer_out_of_range", question=name)
+    return number
 
 
-STEP = VisitStep(QUESTIONS_STEP, has_entry_questions, has_answered_questions, parse_questions_form, questions_context)
+def describe_range(limits: NumberLimits) -> str:
+    """Return the possible numbers in words."""
+    least = -MAX_NUMBER if limits.minimum is None else limits.minimum
+    greatest = MAX_NUMBER if limits.maximum is None else limits.maximum
+    return f"from {format_number(least)} to {format_number(greatest)}"
+
+
+def questions_context(settings: VisitSettings, history: VisitHistory) -> dict[str, Any]:
+    is_screened_out = any(result.outcome == "failed" for result in history.results_of_step(QUESTIONS_STEP))
+    return {
+        "questions": parse_question_lines(settings.questions),
+        "outcome": "screened_out" if is_screened_out else None,
+    }
+
+
+def screened_out_by_question(settings: VisitSettings, _version: int) -> list[StepResult]:
+    """Return the result of an annotator who cannot take part; none if no answer screens people out."""
+    screens = any(question.screens_out_people for question in parse_question_lines(settings.questions))
+    return [StepResult(QUESTIONS_STEP, 1, "failed")] if screens else []
+
+
+STEP = VisitStep(
+    QUESTIONS_STEP,
+    has_entry_questions,
+    has_answered_questions,
+    parse_questions_form,
+    questions_context,
+    {"Screened out by a question": screened_out_by_question},
+)

@@ -47,7 +47,7 @@ class VisitSettings(InputModel):
     questions: Annotated[list[QuestionLine], Field(max_length=20)] = Field(
         default=[], title="Questions asked once",
         description="One per line, for example: native_language: What is your native language? | English | German | "
-        "another",
+        "screen out: another; or: age: How old are you? | number from 0 to 120 | screen out: under 18",
     )  # fmt: skip
 
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(

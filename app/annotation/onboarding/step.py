@@ -71,7 +71,7 @@ class VisitStep:
         page_context: Return the context of the step's page besides the campaign: `texts` of items that it shows,
             `outcome` if the visit ended in this step, and others.
         endings: Ways in which the visit can end in this step, by the title that researchers read: each returns results
-            that lead there, for a preview.
+            that lead there, for a preview; none if the settings rule it out.
 
     """
 

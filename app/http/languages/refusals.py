@@ -11,6 +11,10 @@ ANNOTATOR_REFUSALS = {
     ),
     "answer_final": mark_message("These answers can no longer be changed. Your first answers are stored."),
     "answer_impossible": mark_message("These choices do not go together. What you entered is kept."),
+    "answer_not_a_number": mark_message("One of the values is not a number. What you entered is kept."),
+    "answer_out_of_range": mark_message(
+        "One of the values is not one that is possible here. What you entered is kept."
+    ),
     "answer_too_long": mark_message("One of the answers is too long, or holds something that cannot be seen."),
     "answer_unknown": mark_message("Please choose one of the answers that are offered."),
     "arrival_doubled": mark_message(

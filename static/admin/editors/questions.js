@@ -4,6 +4,9 @@
 import { button, element, labelled, redrawWhenRestored, showEditor, signButton, writeText } from "./elements.js";
 
 const LINE = /^\s*([^:?\s]*)(\?)?:(?:\s+|$)(.*)$/;
+const NUMBER = /^number(?: from (\S+))?(?: to (\S+))?$/;
+const SCREENED_NUMBERS = /^screen out:\s*(under|over) (\S+)$/;
+const SCREENED_CHOICE = /^screen out:\s*/;
 const SEPARATOR = "|";
 const MAX_QUESTIONS = 20;
 
@@ -13,12 +16,30 @@ if (field) editQuestions(field);
 /** Return the question of a line; a line that has not the form of a question is a text without a name. */
 function parseLine(line) {
   const match = LINE.exec(line);
-  const [text, ...choices] = (match ? match[3] : line).split(SEPARATOR).map((part) => part.trim());
-  return { name: match?.[1] ?? "", optional: Boolean(match?.[2]), text, choices };
+  const [text, ...parts] = (match ? match[3] : line).split(SEPARATOR).map((part) => part.trim());
+  const number = parseNumber(parts);
+  const choices = number ? [] : parts.map((part) => ({ text: part.replace(SCREENED_CHOICE, ""), screened: SCREENED_CHOICE.test(part) }));
+  return { name: match?.[1] ?? "", optional: Boolean(match?.[2]), text, choices, number };
 }
 
-function formatLine({ name, optional, text, choices }) {
-  const question = [text.trim(), ...choices.map((choice) => choice.trim())].join(` ${SEPARATOR} `);
+/** Return the limits of a question about a number, as texts; null for other questions. */
+function parseNumber([first = "", ...others]) {
+  const range = NUMBER.exec(first);
+  const screened = others.map((part) => SCREENED_NUMBERS.exec(part));
+  if (!range || screened.includes(null)) return null;
+  const limit = (side) => screened.find((match) => match[1] === side)?.[2] ?? "";
+  return { minimum: range[1] ?? "", maximum: range[2] ?? "", under: limit("under"), over: limit("over") };
+}
+
+function formatNumber({ minimum, maximum, under, over }) {
+  const range = `number${minimum && ` from ${minimum}`}${maximum && ` to ${maximum}`}`;
+  return [range, ...(under ? [`screen out: under ${under}`] : []), ...(over ? [`screen out: over ${over}`] : [])];
+}
+
+function formatLine({ name, optional, text, choices, number }) {
+  const parts = number ? formatNumber(number)
+    : choices.map((choice) => `${choice.screened ? "screen out: " : ""}${choice.text.trim()}`);
+  const question = [text.trim(), ...parts].join(` ${SEPARATOR} `);
   return name.trim() || optional ? `${name.trim()}${optional ? "?" : ""}: ${question}`.trim() : question;
 }
 
@@ -46,7 +67,7 @@ function editQuestions(text) {
   news.setAttribute("role", "status");
   const addButton = button("Add a question", () => {
     const questions = parseText(text.value);
-    change([...questions, { name: freeName(questions, "question"), optional: false, text: "", choices: [] }]);
+    change([...questions, { name: freeName(questions, "question"), optional: false, text: "", choices: [], number: null }]);
     focusCard(questions.length, ".question-text");
   }, { className: "" });
   const editor = element("div", { className: "editor", tabIndex: -1 }, cards, news, element("p", {}, addButton));
@@ -92,10 +113,20 @@ function editQuestions(text) {
       name: card.querySelector(".question-name").value,
       optional: !card.querySelector(".question-required").checked,
       text: card.querySelector(".question-text").value,
-      choices: [...card.querySelectorAll(".question-choice")].map(({ value }) => value),
+      choices: [...card.querySelectorAll(".choice-rows > li")].map(readChoice),
+      number: readNumber(card),
     }));
     writeText(text, formatText(questions));
     for (const [index, card] of [...cards.children].entries()) showError(card, questions[index]);
+  }
+
+  function readChoice(row) {
+    return { text: row.querySelector(".question-choice").value, screened: row.querySelector(".choice-screened").checked };
+  }
+
+  function readNumber(card) {
+    const inputs = card.querySelectorAll(".question-limit");
+    return inputs.length ? Object.fromEntries([...inputs].map(({ dataset, value }) => [dataset.limit, value])) : null;
   }
 
   function showError(card, question) {
@@ -146,7 +177,7 @@ function editQuestions(text) {
   }
 
   function addChoice(index, place) {
-    changeChoices(index, (choices) => choices.splice(place, 0, ""), place);
+    changeChoices(index, (choices) => choices.splice(place, 0, { text: "", screened: false }), place);
   }
 
   function drawCard(question, index, count) {
@@ -159,6 +190,7 @@ function editQuestions(text) {
           { required: true, maxLength: 40, pattern: "[A-Za-z][A-Za-z0-9_]*", title: "Letters, digits and _, a letter first" })),
         labelled("Answer", drawKind(question, index))),
       ...(question.choices.length ? [drawChoices(question, index)] : []),
+      ...(question.number ? [drawNumber(question.number)] : []),
       element("p", { className: "question-acts" }, drawRequired(question),
         signButton("↑", `Move ${place} up`, () => move(index, -1), { className: "quiet move-up", disabled: index === 0 }),
         signButton("↓", `Move ${place} down`, () => move(index, 1), { className: "quiet move-down", disabled: index === count - 1 }),
@@ -169,16 +201,23 @@ function editQuestions(text) {
     return card;
   }
 
+  function kindOf({ choices, number }) {
+    if (number) return "number";
+    return choices.length ? "choice" : "text";
+  }
+
   function drawKind(question, index) {
-    const kinds = [["text", "Free text"], ["choice", "One of several choices"]];
+    const kinds = [["text", "Free text"], ["choice", "One of several choices"], ["number", "A number"]];
     const select = element("select", { className: "question-kind" },
       ...kinds.map(([value, label]) => element("option", { value, textContent: label })));
-    select.value = question.choices.length ? "choice" : "text";
+    select.value = kindOf(question);
     select.addEventListener("change", () => {
       const questions = parseText(text.value);
-      questions[index].choices = select.value === "choice" ? ["", ""] : [];
+      const empty = () => ({ text: "", screened: false });
+      questions[index].choices = select.value === "choice" ? [empty(), empty()] : [];
+      questions[index].number = select.value === "number" ? { minimum: "", maximum: "", under: "", over: "" } : null;
       change(questions);
-      focusCard(index, select.value === "choice" ? ".question-choice" : ".question-kind");
+      focusCard(index, { choice: ".question-choice", number: ".question-limit" }[select.value] ?? ".question-kind");
     });
     return select;
   }
@@ -193,7 +232,7 @@ function editQuestions(text) {
     const { length } = question.choices;
     const list = element("ol", { className: "choice-rows" }, ...question.choices.map((choice, place) => {
       const name = `choice ${place + 1}`;
-      const input = textInput("question-choice", choice, { required: true, maxLength: 500 });
+      const input = textInput("question-choice", choice.text, { required: true, maxLength: 500 });
       input.setAttribute("aria-label", `Choice ${place + 1}`);
       input.addEventListener("keydown", (event) => {
         if (event.key === "Enter") addChoice(index, place + 1);
@@ -202,7 +241,7 @@ function editQuestions(text) {
         else return;
         event.preventDefault();
       });
-      return element("li", {}, input,
+      return element("li", {}, input, drawScreened(choice, name),
         signButton("↑", `Move ${name} up`, () => moveChoice(index, place, -1), { disabled: place === 0 }),
         signButton("↓", `Move ${name} down`, () => moveChoice(index, place, 1), { disabled: place === length - 1 }),
         signButton("×", `Remove ${name}`, () => changeChoices(
@@ -210,6 +249,26 @@ function editQuestions(text) {
     }));
     return element("div", { className: "question-choices" }, list,
       button("Add a choice", () => addChoice(index, length)));
+  }
+
+  /** Return a box for a choice whose people cannot take part. */
+  function drawScreened({ screened }, name) {
+    const box = element("input", { type: "checkbox", className: "choice-screened", checked: screened });
+    box.setAttribute("aria-label", `Screen out people with ${name}`);
+    box.addEventListener("input", readCards);
+    return element("label", { className: "choice-screen" }, box, " screen out");
+  }
+
+  function drawNumber(number) {
+    const limits = [
+      ["minimum", "Least possible"], ["maximum", "Greatest possible"], ["under", "Screen out under"], ["over", "Screen out over"],
+    ];
+    return element("div", { className: "question-facts" }, ...limits.map(([name, label]) => {
+      const input = element("input", { type: "number", step: "any", className: "question-limit", value: number[name] });
+      input.dataset.limit = name;
+      input.addEventListener("input", readCards);
+      return labelled(label, input);
+    }));
   }
 
   /** Return an input that is written back at each key. A vertical bar separates choices, so none can contain one. */

@@ -13,6 +13,7 @@ from app.analysis.annotator_table import ANNOTATOR_TABLE
 from app.analysis.result_types import Options
 from app.annotation.onboarding.entry_questions import (
     EntryQuestion,
+    NumberLimits,
     find_question_line_errors,
     format_question_line,
     parse_question_line,
@@ -43,6 +44,16 @@ async def campaign(engine):
     [
         ("age: How old are you?", EntryQuestion("age", "How old are you?", (), False)),
         (" age?:  Under 30? | yes | no ", EntryQuestion("age", "Under 30?", ("yes", "no"), True)),
+        (
+            "from: Where? | here | screen out: there",
+            EntryQuestion("from", "Where?", ("here", "there"), False, screening_choices=("there",)),
+        ),
+        ("age: How old? | number", EntryQuestion("age", "How old?", (), False, number=NumberLimits())),
+        (
+            "age: How old? | number from 0 to 120.5 | screen out: over 65 | screen out: under 18",
+            EntryQuestion("age", "How old?", (), False, number=NumberLimits(0, 120.5, 18, 65)),
+        ),
+        ("kind: What is x? | number | letter", EntryQuestion("kind", "What is x?", ("number", "letter"), False)),
         ("a: At what time: now?", EntryQuestion("a", "At what time: now?", (), False)),
     ],
 )
@@ -59,12 +70,38 @@ QUESTIONS = st.builds(
     question=PARTS,
     choices=st.just(()) | st.lists(PARTS, min_size=2, max_size=9, unique=True).map(tuple),
     optional=st.booleans(),
+    screening_choices=st.just(()),
+    number=st.none(),
 )
 
 
-@given(QUESTIONS)
+@st.composite
+def screening_questions(draw):
+    """A question that may screen people out, by a choice or by a number."""
+    question = draw(QUESTIONS)
+    if question.choices:
+        return question._replace(screening_choices=tuple(draw(st.sets(st.sampled_from(question.choices[1:])))))
+    minimum, under, over, maximum = sorted(draw(st.lists(st.integers(-99, 99), min_size=4, max_size=4)))
+    drawn = [draw(st.sampled_from((None, limit / 4))) for limit in (minimum, maximum, under, over)]
+    return question._replace(number=NumberLimits(*drawn))
+
+
+@given(QUESTIONS | screening_questions())
 def test_a_question_is_read_back_from_its_line(question):
-    assert parse_question_line(format_question_line(question)) == question
+    read_back = parse_question_line(format_question_line(question))
+    assert read_back._replace(screening_choices=()) == question._replace(screening_choices=())
+    assert {*read_back.screening_choices} == {*question.screening_choices}
+
+
+@given(screening_questions(), st.integers(-200, 200))
+def test_a_number_screens_out_those_beyond_its_limits_and_no_others(question, quarters):
+    number = quarters / 4
+    limits = question.number or NumberLimits()
+    expected = (limits.screened_under is not None and number < limits.screened_under) or (
+        limits.screened_over is not None and number > limits.screened_over
+    )
+    assert limits.screens_out(number) is expected
+    assert not question.screens_out("")
 
 
 def test_each_wrong_line_has_its_own_error():
@@ -82,6 +119,14 @@ def test_what_is_no_question_is_refused_with_the_reason(subtests):
         (["age: How old? | 30 |"], "give 2 to 50 choices"),
         (["age: How old? | 30 | 30"], "only once"),
         (["age: How old?", "Age: Really?"], "different name"),
+        (["age: How old? | number from a"], "“a” is no number"),
+        (["age: How old? | number to 1e10"], "is no number from -1e9 to 1e9"),
+        (["age: How old? | number from 9 to 8"], "leave a number"),
+        (["age: How old? | number from 9 | screen out: over 8"], "leave a number"),
+        (["age: How old? | number | screen out: 8"], "write “screen out: under 18”"),
+        (["age: How old? | number | screen out: under 8 | screen out: under 9"], "each once at most"),
+        (["from: Where? | screen out: here | screen out: there"], "leave a choice"),
+        (["from: Where? | here | screen out:"], "give 2 to 50 choices"),
     ):
         with subtests.test(lines=lines, words=words), pytest.raises(ValidationError, match=words):
             CampaignSettings(name="A", question="B?", questions=lines)
@@ -113,6 +158,64 @@ async def test_what_is_missing_is_named_and_what_was_entered_stays(client, engin
     assert "must be one of English, German, another" in page
     page = await send_form(client, address, page, **{"question-language": "German", "question-job": "x" * 501})
     assert "must have 500 characters at most" in page
+    assert await leases_of(engine) == 0
+
+
+SCREENING = [
+    "age: How old are you? | number from 0 to 120 | screen out: under 18",
+    "sight: Do you see colours? | yes | screen out: no",
+    "years?: For how many years have you worked? | number from 0",
+]
+
+
+@pytest.mark.parametrize(
+    ("answers", "stored", "is_screened_out"),
+    [
+        (("18", "yes", "2,5"), {"age": "18", "sight": "yes", "years": "2.5"}, False),
+        (("٤٠", "yes", ""), {"age": "40", "sight": "yes"}, False),
+        (("17.5", "yes", ""), {"age": "17.5", "sight": "yes"}, True),
+        (("40", "no", ""), {"age": "40", "sight": "no"}, True),
+    ],
+)
+async def test_answers_that_screen_people_out_end_the_visit_kindly(client, engine, answers, stored, is_screened_out):
+    campaign = await create_running_campaign(engine, questions=SCREENING, return_screened_out="OUT1")
+    page, address = await open_campaign_link(client, campaign)
+    sent = dict(zip(("question-age", "question-sight", "question-years"), answers, strict=True))
+    page = await send_form(client, address, page, **sent)
+    assert ("Thank you for your interest" in page) is is_screened_out
+    assert ("OUT1" in page) is is_screened_out
+    assert await leases_of(engine) == (not is_screened_out)
+    outcome = "failed" if is_screened_out else "passed"
+    assert await fetch_rows(engine, "SELECT outcome, said FROM visits") == [(outcome, stored)]
+
+
+async def test_who_was_screened_out_cannot_answer_again(client, engine):
+    campaign = await create_running_campaign(engine, questions=SCREENING)
+    first, address = await open_campaign_link(client, campaign)
+    answers = {"question-age": "17", "question-sight": "yes"}
+    await send_form(client, address, first, **answers)
+    page = await send_form(client, address, first, **answers | {"question-age": "18"})
+    assert "Thank you for your interest" in page
+    page, _ = await open_campaign_link(client, campaign, SESSION_ID="s2")
+    assert "Please return the task on Prolific" in page
+    assert await leases_of(engine) == 0
+
+
+async def test_what_is_no_possible_number_is_refused_and_what_was_entered_stays(client, engine, subtests):
+    campaign = await create_running_campaign(engine, questions=SCREENING)
+    page, address = await open_campaign_link(client, campaign)
+    for age, words in (
+        ("forty", "must be a number"),
+        ("1,000", "must be a number"),
+        ("121", "must be from 0 to 120"),
+        ("-1", "must be from 0 to 120"),
+        ("1e999", "must be from 0 to 120"),
+        ("", "Please answer “How old are you?” too"),
+    ):
+        with subtests.test(age=age):
+            page = await send_form(client, address, page, **{"question-age": age, "question-sight": "yes"})
+            assert words in page
+            assert f'value="{age}"' in page
     assert await leases_of(engine) == 0
 
 
