@@ -22,18 +22,23 @@ from app.analysis.scores import require_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, notes_with_names
 from app.inference.labels import dawid_skene
+from app.inference.labels.cautious_posterior import make_posteriors_cautious
 from app.inference.labels.dawid_skene import (
     DawidSkeneResult,
     consensus,
     expected_information,
     probability_labels_are_right,
 )
+from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
 
+# How often: `python -m benchmarks.label_confidence`.
 OVERCONFIDENCE_NOTE = Note(
     "confidence_too_high",
-    "Confidence is too high for items or annotators with few labels: the model treats annotators’ errors as "
-    "independent, and its estimates of annotators as certain.",
+    "Confidence allows for what is unknown about annotators with few labels. It is too high where annotators make the "
+    "same errors: the model treats errors as independent.",
 )
+MAX_RESAMPLED_LABELS = 100_000  # the fits to 100 draws of so many labels take some seconds
+PREVALENCE_DRAWS = 100
 
 
 # On the diagonal of every response matrix before the first step, as Passonneau & Carpenter 2014 start, whose figures it
@@ -61,6 +66,31 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
     )
 
 
+@cache_last_result
+def fit_item_labels(answers: Answers, class_count: int) -> DawidSkeneResult:
+    """Return the fit with posteriors of items that allow for what is unknown about annotators.
+
+    Raises:
+        Inestimable: If nothing can be fitted.
+
+    """
+    labels = judgment_labels(answers, class_count)
+    return make_posteriors_cautious(fit_dawid_skene(answers, class_count), answers.item, answers.annotator, labels)
+
+
+def prevalence_interval_and_notes(answers: Answers, class_count: int) -> tuple[Array, Array, tuple[Note, ...]]:
+    """Return the ends of each label's interval, (K,) each, or NaN and a note where there are too many labels."""
+    labels, result = judgment_labels(answers, class_count), fit_dawid_skene(answers, class_count)
+    if len(labels) > MAX_RESAMPLED_LABELS:
+        sentence = f"{len(labels):,} labels are too many to resample, so prevalences have no intervals."
+        unknown = np.full(len(result.prevalence), np.nan)
+        return unknown, unknown, (Note("prevalence_without_interval", sentence),)
+    low, high = bootstrap_prevalence_interval(
+        *(result, answers.item, answers.annotator, labels), draws=PREVALENCE_DRAWS, rng=answers.seeded_rng()
+    )
+    return low, high, ()
+
+
 def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult) -> tuple[Note, ...]:
     """Return notes on how labels were made, and on limits of the fit."""
     names = {"item": answers.ids, "annotator": answers.names}
@@ -73,13 +103,16 @@ def label_column(answers: Answers) -> Column:
 
 def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per label."""
-    result = fit_dawid_skene(answers, options.classes)
+    result = fit_item_labels(answers, options.classes)
+    low, high, interval_notes = prevalence_interval_and_notes(answers, options.classes)
     names = label_names(answers, options.classes)
     label_counts = np.bincount(judgment_labels(answers, options.classes), minlength=len(names))
     best, _ = consensus(result)
     rows = columns_to_cell_rows(
         names,
         result.prevalence,
+        low,
+        high,
         label_counts / label_counts.sum(),
         np.bincount(best[best >= 0], minlength=len(names)),
         np.diagonal(result.typical_response),
@@ -87,11 +120,13 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     columns = (
         label_column(answers),
         Column("prevalence", "Prevalence"),
+        Column("low", "Low (95 %)"),
+        Column("high", "High (95 %)"),
         Column("share", "Share of judgments"),
         Column("items", "Items with this most likely label", "count"),
         Column("accuracy", "Typical accuracy for such items"),
     )
-    return ResultTable(columns, rows, label_fit_notes(answers, options.classes, result))
+    return ResultTable(columns, rows, (*label_fit_notes(answers, options.classes, result), *interval_notes))
 
 
 def build_label_annotator_table(answers: Answers, options: Options) -> ResultTable:
@@ -121,7 +156,7 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
 
 def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per item. If labels say nothing, the item has no label and the uncertainty of the prevalence."""
-    result = fit_dawid_skene(answers, options.classes)
+    result = fit_item_labels(answers, options.classes)
     names = label_names(answers, options.classes)
     best, confident = consensus(result)
     columns = (
@@ -167,7 +202,7 @@ def fit_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJu
         Inestimable: If nothing can be fitted.
 
     """
-    result, labels = fit_dawid_skene(answers, class_count), judgment_labels(answers, class_count)
+    result, labels = fit_item_labels(answers, class_count), judgment_labels(answers, class_count)
     return LabelledJudgments(labels, probability_labels_are_right(result, answers.item, labels), *consensus(result))
 
 
@@ -214,7 +249,7 @@ PREVALENCE_TABLE = TableMethod(
     LABELS_SECTION,
     "Labels",
     "How common each label is according to the Dawid-Skene model, which weighs labels by how good each annotator "
-    "is. If annotators give scores, labels are scores cut into classes.",
+    "is, with an interval over items. If annotators give scores, labels are scores cut into classes.",
     build_prevalence_table,
     reads=("classes",),
     options=("classes",),

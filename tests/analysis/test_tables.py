@@ -333,8 +333,21 @@ def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():
     assert by_name(table(crowd_answers(), "label_annotators"))["a0"]["accuracy"] > 0.8
 
 
-def test_confidence_in_labels_is_said_to_be_too_high_where_labels_are_few():
-    assert any(note.startswith("Confidence is too high") for note in table(crowd_answers(), "label_items").notes)
+def test_prevalences_have_an_interval_that_holds_them():
+    prevalence, low, high = np.array([row[1:4] for row in table(crowd_answers(), "labels").rows], float).T
+    assert ((low > 0) & (low < prevalence) & (prevalence < high) & (high < 1)).all()
+
+
+def test_prevalences_of_too_many_labels_have_no_interval(monkeypatch):
+    monkeypatch.setattr("app.analysis.label_tables.MAX_RESAMPLED_LABELS", 10)
+    found = table(crowd_answers(), "labels")
+    assert {row[2:4] for row in found.rows} == {(None, None)}
+    assert found.notes[-1].code == "prevalence_without_interval"
+
+
+def test_confidence_in_labels_is_said_to_be_too_high_where_errors_are_the_same():
+    notes = table(crowd_answers(), "label_items").notes
+    assert any("too high where annotators make the same errors" in note for note in notes)
 
 
 def test_an_item_without_a_judgment_has_no_label_and_no_confidence():

@@ -147,7 +147,7 @@ def plain_em(items, annotators, labels, *, n_annotators, n_labels, steps):
     """Penalised log-likelihood that EM without leaps reaches from vote shares, with smoothing .01."""
     said, rater = np.eye(n_labels)[labels], np.eye(n_annotators)[annotators]
     posterior = np.array([said[items == item].mean(axis=0) for item in range(items.max() + 1)])
-    reached = -np.inf
+    height = -np.inf
     for _ in range(steps):
         prevalence = posterior.sum(axis=0) + 0.01
         response = np.einsum("nj,nk,nl->jkl", rater, posterior[items], said) + 0.01
@@ -157,16 +157,17 @@ def plain_em(items, annotators, labels, *, n_annotators, n_labels, steps):
         np.add.at(joint, items, log_response[annotators, :, labels])
         total = logsumexp(joint, axis=1)
         posterior = np.exp(joint - total[:, None])
-        reached = total.sum() + 0.01 * (log_prevalence.sum() + log_response.sum())
-    return reached
+        height = total.sum() + 0.01 * (log_prevalence.sum() + log_response.sum())
+    return height
 
 
 @pytest.mark.parametrize("seed", [323, 7, 8])
 def test_a_leap_into_another_basin_does_not_end_lower_than_plain_steps(seed):
     """From seed 323 a leap ends .67 lower than the plain steps do."""
     rng = np.random.default_rng(seed)
-    ranges = ((6, 40), (3, 12), (2, 5), (2, 5))
-    n_items, n_annotators, n_labels, per_item = (int(rng.integers(*ends)) for ends in ranges)
+    n_items, n_annotators, n_labels, per_item = (
+        int(rng.integers(*ends)) for ends in ((6, 40), (3, 12), (2, 5), (2, 5))
+    )
     per_item = min(per_item, n_annotators)
     truth, accuracy = rng.integers(n_labels, size=n_items), rng.uniform(0.3, 0.95, n_annotators)
     annotators = np.argsort(rng.random((n_items, n_annotators)), axis=1)[:, :per_item]

@@ -141,11 +141,11 @@ NOTE_CODES = (
     "`no_score`, `no_ties`, `no_transitivity`, `no_triad`, `nobody_to_compare`, `not_all_met`, `not_judged`, "
     "`not_settled`, `not_standardised`, `nothing_but_ties`, `nothing_judged_twice`, `one_judge`, `one_judgment`, "
     "`one_label`, `one_label_again`, `one_side_constant`, `one_system`, `order_matters`, `pairs_as_items`, "
-    "`pairs_missing`, `pairs_without_value`, `plain_means`, `rating_error_unknown`, `read_as`, `repeats_left_out`, "
-    "`rounded_to_points`, `same_items_side_by_side`, `scores_drawn_together`, `single_judgments_left_out`, "
-    "`start_left_out`, `starts_left_out`, `taken_as_known`, `taken_for_most`, `ties_count_half`, "
-    "`ties_in_every_triad`, `too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, `uncounted`, "
-    "`unknown_pairs_left_out`, `unmet_classes`, `unrated`, `unscored_left_out`, `weighted_and_corrected`, "
+    "`pairs_missing`, `pairs_without_value`, `plain_means`, `prevalence_without_interval`, `rating_error_unknown`, "
+    "`read_as`, `repeats_left_out`, `rounded_to_points`, `same_items_side_by_side`, `scores_drawn_together`, "
+    "`single_judgments_left_out`, `start_left_out`, `starts_left_out`, `taken_as_known`, `taken_for_most`, "
+    "`ties_count_half`, `ties_in_every_triad`, `too_few_for_halo`, `too_many_for_errors`, `too_many_to_draw_again`, "
+    "`uncounted`, `unknown_pairs_left_out`, `unmet_classes`, `unrated`, `unscored_left_out`, `weighted_and_corrected`, "
     "`without_judgment`"
 )
 
