@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.systems.system_clusters import cluster_number_of_each_system, fit
+from app.inference.systems.system_clusters import (
+    cluster_number_of_each_system,
+    difference_p_values,
+    fit,
+    rank_ranges,
+    reject_by_holm,
+)
 
 
 def answered(hits):
@@ -51,6 +57,42 @@ def test_clusters_are_cut_where_no_ranges_overlap():
     assert cluster_number_of_each_system(rank, *chain).tolist() == [1] * 5
 
 
+def symmetric(pairs, n, fill):
+    matrix = np.full((n, n), fill)
+    for (one, other), value in pairs.items():
+        matrix[one, other] = matrix[other, one] = value
+    return matrix
+
+
+def test_pairs_differ_by_holms_procedure_by_hand():
+    # .05 / 3 = .0167, .05 / 2 = .025, .05: .01 and .02 pass, and .06 does not.
+    p_values = {(0, 1): 0.01, (0, 2): 0.02, (1, 2): 0.06}
+    found = reject_by_holm(symmetric(p_values, 3, 1.0), 0.05)
+    assert found.tolist() == symmetric({(0, 1): True, (0, 2): True}, 3, False).tolist()
+    # After one that does not pass, none does, although .03 is below .05.
+    assert not reject_by_holm(symmetric({(0, 1): 0.02, (0, 2): 0.03, (1, 2): 0.03}, 3, 1.0), 0.05).any()
+
+
+def test_a_range_of_ranks_leaves_room_for_all_that_may_be_as_good():
+    differ = symmetric({(0, 2): True, (0, 3): True, (1, 3): True}, 4, False)
+    best, worst = rank_ranges(np.array([9.0, 7.0, 5.0, 3.0]), differ)
+    assert best.tolist() == [1, 1, 2, 3]
+    assert worst.tolist() == [2, 3, 4, 4]
+
+
+def test_two_systems_in_the_same_hits_are_compared_as_by_a_paired_test():
+    pairs = np.random.default_rng(3).normal([50.0, 54.0], 10.0, (40, 2))
+    rng = np.random.default_rng(1)
+    drawn = pairs[rng.integers(40, size=(20_000, 40))].mean(axis=1)
+    found = difference_p_values(pairs.mean(axis=0), drawn, np.array([40, 40]))
+    assert found[0, 1] == pytest.approx(stats.ttest_rel(*pairs.T).pvalue, rel=0.1)
+
+
+def test_equal_differences_in_a_few_hits_set_no_systems_apart():
+    for hits, clusters in ((2, 1), (5, 1), (8, 2)):
+        assert fitted([{0: 10, 1: 20}] * hits, 2).cluster.max() == clusters
+
+
 def simulate_hits(truth, hits, rng, noise=10.0):
     shown = [rng.choice(len(truth), 3, replace=False) for _ in range(hits)]
     return [
@@ -76,6 +118,17 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
         shift = found.score.mean() - truth.mean()
         held += ((found.low <= truth + shift) & (truth + shift <= found.high)).tolist()
     assert 0.9 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize("truth", [[50.0] * 6, [30, 30, 50, 50, 70, 70, 90, 90]], ids=["all alike", "four pairs"])
+def test_equal_systems_are_hardly_ever_set_apart_however_many_there_are(truth):
+    truth, errors, runs = np.array(truth), 0, 200
+    equal = truth[:, None] == truth
+    for seed in range(runs):
+        found = fitted(simulate_hits(truth, 60, np.random.default_rng(seed)), len(truth), draws=150)
+        apart = found.cluster[:, None] != found.cluster
+        errors += bool((apart & equal).any())
+    assert errors / runs <= 0.08  # .05 with a standard error of .015
 
 
 def test_two_systems_are_set_apart_as_often_as_by_a_paired_test():

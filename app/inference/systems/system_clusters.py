@@ -4,19 +4,24 @@ A HIT is a block: the common part of its values, such as the difficulty of its s
 annotator, says nothing about systems. So scores are least-squares estimates from differences within HITs (the
 intrablock analysis of Yates 1936), for any combination of systems; where HITs show one system each, they are means.
 
-Ranks are bootstrapped over HITs, and systems whose rank ranges overlap form one cluster (Koehn 2012; the practice of
-the shared tasks in machine translation, Bojar et al. 2013). Yates, F. Incomplete randomized blocks. Annals of Eugenics
-7; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
+Every two systems are compared, with standard errors from a bootstrap over HITs. Holm's procedure (1979) keeps the
+chance that any two equally good systems are set apart at 1 - level. A system's range of ranks leaves room for all
+systems that are not set apart from it, so the ranges hold together (Mohamad et al. 2019), and systems whose ranges
+overlap form one cluster, as in the shared tasks of machine translation (Koehn 2012; Bojar et al. 2013).
+
+Yates, F. Incomplete randomized blocks. Annals of Eugenics 7; Holm, S. A simple sequentially rejective multiple test
+procedure. Scandinavian Journal of Statistics 6; Mohamad, D. et al. Simultaneous confidence intervals for ranks.
+Statistics and Its Interface 12; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import stdtr
 
-from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, draw_resample_counts
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Mention, Note
@@ -33,7 +38,7 @@ class SystemClusters:
         score: On the scale of the values.
         low: The lower end of its central interval, as high.
         rank: 1 for the highest.
-        rank_low: The first of the range of ranks, as rank_high.
+        rank_low: The first of the range of ranks, as rank_high. The ranges of all systems hold the true ranks together.
         cluster: 1 for the first cluster.
         notes: What could not be estimated and why.
 
@@ -66,7 +71,7 @@ def fit(
         system: (J,), its system, 0 to n_systems - 1.
         value: (J,), a real value, higher is better.
         n_systems: The number of systems.
-        level: The level of the intervals.
+        level: The level of each interval, and of all ranges of ranks together.
         draws: The number of bootstrap draws.
         rng: The source of the draws.
 
@@ -86,8 +91,9 @@ def fit(
     score = middle + solve_effects(unit_weights @ normal, unit_weights @ sums)[0]
     drawn = middle + bootstrap_effects(normal, sums, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
-    rank, (best, worst) = rank_scores(score[None])[0], rank_ranges(rank_scores(drawn), tails)
-    best, worst = np.minimum(best, rank), np.maximum(worst, rank)
+    rank = rank_scores(score)
+    p_values = difference_p_values(score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]]))
+    best, worst = rank_ranges(score, reject_by_holm(p_values, 1.0 - level))
     all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
     all_systems[0][:, judged_systems] = score, low, high
     all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_of_each_system(rank, best, worst)
@@ -97,15 +103,56 @@ def fit(
 
 
 def rank_scores(score: Array) -> Integers:
-    """Return ranks, (D, n), 1 for the highest in each row."""
-    places: Integers = (-score).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") + 1
+    """Return ranks, (n,), 1 for the highest."""
+    places: Integers = (-score).argsort(kind="stable").argsort(kind="stable") + 1
     return places
 
 
-def rank_ranges(drawn_ranks: Integers, tails: Sequence[float]) -> Integers:
-    """Return the ranks, (2, n), at these tails of the draws, (D, n)."""
-    range_ends: Integers = np.quantile(drawn_ranks, tails, axis=0, method="closest_observation").astype(np.intp)
-    return range_ends
+def difference_p_values(score: Array, drawn: Array, hit_counts: Integers) -> Array:
+    """Return two-sided p-values of all differences of two scores, (n, n), by Student's t.
+
+    No p-value is below 2^(1 - h) for h HITs, the smallest that a test by signs can have: equal differences in a few
+    HITs are not certain.
+
+    Args:
+        score: The scores, (n,).
+        drawn: The scores in bootstrap samples of HITs, (D, n).
+        hit_counts: The HITs with a judgment of each system, (n,).
+
+    """
+    covariance = np.atleast_2d(np.cov(drawn, rowvar=False))
+    variance = np.diag(covariance)
+    hits = np.minimum(hit_counts[:, None], hit_counts)
+    freedom = np.maximum(hits - 1.0, 1.0)
+    # A bootstrap sample of h values has a variance that is (h - 1) / h of the unbiased one.
+    squared_error = np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0) * (freedom + 1.0) / freedom
+    distance = np.abs(score[:, None] - score)
+    is_sure = squared_error <= EIGENVALUE_ROUNDING * np.maximum(distance, 1.0) ** 2
+    ratio = np.where(is_sure, np.where(distance > 0.0, np.inf, 0.0), distance)
+    ratio = ratio / np.sqrt(np.where(is_sure, 1.0, squared_error))
+    p_values: Array = np.maximum(2.0 * stdtr(freedom, -ratio), 2.0 ** (1.0 - hits))
+    return p_values
+
+
+def reject_by_holm(p_values: Array, error_rate: float) -> Mask:
+    """Return which pairs of n systems differ, (n, n), by Holm's procedure over the pairs.
+
+    The chance that a pair of equal systems is among them, whichever systems are equal, is at most `error_rate`.
+    """
+    first, second = np.triu_indices(len(p_values), 1)
+    pair_p_values = p_values[first, second]
+    order = pair_p_values.argsort(kind="stable")
+    passes = pair_p_values[order] <= error_rate / np.arange(len(order), 0, -1)
+    count = len(order) if passes.all() else int(passes.argmin())
+    is_different = np.zeros(p_values.shape, np.bool_)
+    is_different[first[order[:count]], second[order[:count]]] = True
+    return is_different | is_different.T
+
+
+def rank_ranges(score: Array, is_different: Mask) -> tuple[Integers, Integers]:
+    """Return the best and the worst rank of each system, (n,), if those that differ, (n, n), are in the right order."""
+    is_higher = score > score[:, None]
+    return 1 + (is_different & is_higher).sum(axis=1), len(score) - (is_different & ~is_higher).sum(axis=1)
 
 
 def cluster_number_of_each_system(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
