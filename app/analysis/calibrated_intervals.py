@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -23,11 +24,13 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.shrunken_means import ItemPrior, estimate_item_prior
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition
 from app.record.retired import IS_RETIRED_SQL
 
 CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
+SHRUNKEN_COLUMNS = ("shrunken_score", "shrunken_low_95", "shrunken_high_95")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class CalibratedEvidence:
     def tally(self) -> Tally:
         """Sums of the judgments."""
         return self.evidence.tally
+
+    @cached_property
+    def item_prior(self) -> ItemPrior:
+        """Distribution of the items by which means are shrunk. The first access takes up to some tenths of a second."""
+        return estimate_item_prior(self.intervals)
 
     async def estimate_goal(self, campaign: Campaign) -> GoalEstimates:
         """Return the estimates by which the goal is measured. Runs in a thread; the first time takes up to a second."""
@@ -59,6 +67,12 @@ def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) ->
     columns_by_name = {unit.mean_column: unit.shares_to_shown_values(mean)}
     columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.shares_to_shown_values(error)} if unit.has_standard_errors else {}
     return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_shown_values, ends), strict=True))
+
+
+def shrunken_columns(intervals: ModeratedMeans, item_prior: ItemPrior) -> tuple[Array, Array, Array]:
+    """Return `SHRUNKEN_COLUMNS` of these items, NaN where there is no evidence."""
+    shrunken = item_prior.shrink(intervals)
+    return shrunken.score, shrunken.low, shrunken.high
 
 
 def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, ...]]:

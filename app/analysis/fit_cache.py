@@ -30,7 +30,6 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ratings.moderated_means import ModeratedMeans
 from app.record.campaign import load_campaign_by_slug
 from app.record.changes import Watermark, poll_changes
 
@@ -201,16 +200,10 @@ class FitCache:
         async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
 
-    async def load_calibrated_intervals(
-        self, connection: AsyncConnection, criterion: Criterion[Campaign]
-    ) -> ModeratedMeans:
-        """Return the calibrated intervals as of now, reading only new answers from an `open_reader`."""
-        return (await self.update_calibrated_evidence(connection, criterion)).intervals
-
     async def update_calibrated_evidence(
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> CalibratedEvidence:
-        """Return the calibrated evidence as of now, as `load_calibrated_intervals` does."""
+        """Return the calibrated evidence as of now, reading only new answers from an `open_reader`."""
         evidence = await calibrated_intervals.update_calibrated_evidence(
             connection, criterion, self.calibrated_evidence.get(criterion_key(criterion))
         )

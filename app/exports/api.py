@@ -1,5 +1,6 @@
 """API routes of results: posteriors, exports and verification."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
@@ -36,10 +37,13 @@ class DisplayedPosteriorSchema(BaseModel):
     )
     low: float
     high: float
-    mean: float | None = Field(description="In `unit_of_means`, as its error and the calibrated interval.")
+    mean: float | None = Field(description="In `unit_of_means`, as its error and both intervals.")
     standard_error: float | None
     calibrated_low_95: float | None
     calibrated_high_95: float | None
+    shrunken_score: float | None
+    shrunken_low_95: float | None
+    shrunken_high_95: float | None
 
 
 class PosteriorSchema(BaseModel):
@@ -73,6 +77,15 @@ class PosteriorSchema(BaseModel):
         "in 95 of 100 cases, whatever `level` is."
     )
     calibrated_high_95: float | None
+    shrunken_score: float | None = Field(
+        description="The mean, shrunk towards those of all items: also right for items that lead a list, or that were "
+        "asked about because of their scores."
+    )
+    shrunken_low_95: float | None = Field(
+        description="Lower end of the interval around the shrunken score, which contains the mean score that all "
+        "annotators would give in 95 of 100 cases."
+    )
+    shrunken_high_95: float | None
     label: str | None = Field(
         description=(
             "The most likely label, if labels are counted; null before the first label, and if another label is as "
@@ -103,12 +116,20 @@ async def list_posteriors(
     level: Annotated[float, Query(gt=0, lt=1, description="Probability of the posterior's interval.")] = 0.95,
     criterion: CriterionQuery = "",
 ) -> PosteriorPageSchema:
-    """Return a page of the items' newest posteriors, each with the calibrated interval of the `items` export."""
+    """Return a page of the items' newest posteriors, each with the intervals of the `items` export."""
     async with fits.open_reader(database) as connection:
         chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
-        intervals = await fits.load_calibrated_intervals(connection, chosen)
+        evidence = await fits.update_calibrated_evidence(connection, chosen)
+        item_prior = await asyncio.to_thread(lambda: evidence.item_prior)
         total, estimates = await posterior_page.load_posterior_page(
-            connection, chosen, intervals, offset=offset, limit=limit, order=order, level=level
+            connection,
+            chosen,
+            evidence.intervals,
+            item_prior,
+            offset=offset,
+            limit=limit,
+            order=order,
+            level=level,
         )
     design = chosen.design
     units = {

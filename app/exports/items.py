@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,6 +26,7 @@ from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, distinct_row_positions_and_codes
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
+from app.inference.ratings.shrunken_means import ItemPrior
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 SETTLED_EXPORT_COLUMNS = ("settled",)
@@ -58,7 +60,8 @@ async def export_items(connection: AsyncConnection, campaign: Campaign) -> Table
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
     The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
-    standard error and calibrated interval. All are in points, or in the other unit that pages show. If the posterior
+    standard error and calibrated interval; the shrunken score and its interval are right for items chosen by their
+    scores, too. All are in points, or in the other unit that pages show. If the posterior
     counts classes, the likeliest label and its share are added; if values have no order, there is no mean. If
     annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
     is a row per item by the first, then by the next.
@@ -88,6 +91,7 @@ class ItemRowFormatter:
 
     Attributes:
         intervals: Calibrated intervals of all items.
+        item_prior: Distribution of the items by which means are shrunk.
         unjudged_cells: Function from `load_unjudged_cells`, or None.
         uploaded_columns: Names of the uploaded columns.
         goal_columns: Columns that a goal adds.
@@ -96,6 +100,7 @@ class ItemRowFormatter:
 
     criterion: Criterion[Campaign]
     intervals: ModeratedMeans
+    item_prior: ItemPrior
     unjudged_cells: UnjudgedCells | None
     uploaded_columns: Sequence[str]
     goal_columns: GoalColumns
@@ -111,11 +116,7 @@ class ItemRowFormatter:
         deviation = DEVIATION_EXPORT_COLUMNS if unit.has_standard_errors else ()
         score = unit.score_column or family.score_name
         posterior = (*family.parameter_names, *label, score, *deviation, "low_95", "high_95", "judgments")
-        means = (
-            tuple(calibrated_intervals.calibrated_columns_by_name_in_unit(design.unit, self.intervals.select_items([])))
-            if design.is_ordered
-            else ()
-        )
+        means = tuple(self.mean_columns_by_name([]))
         unjudged = UNJUDGED_EXPORT_COLUMNS if self.unjudged_cells else ()
         return (
             *criterion,
@@ -131,6 +132,17 @@ class ItemRowFormatter:
         """Whether the campaign releases settled items."""
         return bool(self.criterion.campaign.when_reached == RELEASE_ITEMS or self.criterion.campaign.releases)
 
+    def mean_columns_by_name(self, item_numbers: npt.ArrayLike) -> dict[str, Array]:
+        """Return the plain and the shrunken means of some items by column, (n,) each; none for values without order."""
+        unit = self.criterion.design.unit
+        if not self.criterion.design.is_ordered:
+            return {}
+        intervals = self.intervals.select_items(item_numbers)
+        shrunken = map(unit.shares_to_shown_values, calibrated_intervals.shrunken_columns(intervals, self.item_prior))
+        return calibrated_intervals.calibrated_columns_by_name_in_unit(unit, intervals) | dict(
+            zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken, strict=True)
+        )
+
     def format_rows(self, block: ItemBlock) -> list[RowCells]:
         """Return the rows of some items, with the cells that every item has."""
         criterion, numbers = self.criterion, block.numbers
@@ -143,13 +155,7 @@ class ItemRowFormatter:
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
         labels = [likeliest_labels(criterion, np.array(state), numbers["judgments"])] if family.counts_classes else []
         posterior = to_cell_columns(*shown, numbers["judgments"])
-        calibrated_values = (
-            calibrated_intervals.calibrated_columns_by_name_in_unit(
-                design.unit, self.intervals.select_items(numbers["number"])
-            ).values()
-            if design.is_ordered
-            else ()
-        )
+        mean_values = self.mean_columns_by_name(numbers["number"]).values()
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
         settled = [(numbers["settled"] > 0).tolist()] if self.releases_settled_items else []
         columns = (
@@ -157,7 +163,7 @@ class ItemRowFormatter:
             *to_cell_columns(*state),
             *labels,
             *posterior,
-            *to_cell_columns(*calibrated_values),
+            *to_cell_columns(*mean_values),
             *unjudged,
             *settled,
         )
@@ -174,7 +180,8 @@ async def load_item_row_formatter(
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
     evidence = await calibrated_intervals.update_calibrated_evidence(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
-    return ItemRowFormatter(criterion, evidence.intervals, unjudged_cells, uploaded_columns, goal_values)
+    item_prior = await asyncio.to_thread(lambda: evidence.item_prior)
+    return ItemRowFormatter(criterion, evidence.intervals, item_prior, unjudged_cells, uploaded_columns, goal_values)
 
 
 def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: NumberColumn) -> list[str | None]:

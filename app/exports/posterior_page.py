@@ -18,6 +18,7 @@ from app.exports.items import likeliest_labels
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
+from app.inference.ratings.shrunken_means import ItemPrior
 
 PosteriorOrder = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
 
@@ -30,7 +31,8 @@ class PosteriorEstimate:
     likeliest one if classes are counted and one leads, else None. `as_shown` has the same numbers in the units of
     pages and files.
 
-    The fields from `mean_score` on are those of `calibrated_intervals.CALIBRATED_COLUMNS`, None if unknown.
+    The fields from `mean_score` on are `CALIBRATED_COLUMNS` and `SHRUNKEN_COLUMNS` of `calibrated_intervals`, None if
+    unknown.
     """
 
     id: str
@@ -47,6 +49,9 @@ class PosteriorEstimate:
     standard_error: float | None
     calibrated_low_95: float | None
     calibrated_high_95: float | None
+    shrunken_score: float | None
+    shrunken_low_95: float | None
+    shrunken_high_95: float | None
     label: str | None
     as_shown: dict[str, float | None]
 
@@ -55,6 +60,7 @@ async def load_posterior_page(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     intervals: ModeratedMeans,
+    item_prior: ItemPrior,
     *,
     offset: int,
     limit: int,
@@ -67,6 +73,7 @@ async def load_posterior_page(
         connection: A snapshot.
         criterion: The criterion.
         intervals: Calibrated intervals of all items.
+        item_prior: Distribution of the items by which means are shrunk.
         offset: Number of posteriors to skip.
         limit: Number of posteriors on the page.
         order: Column to sort by.
@@ -94,9 +101,10 @@ async def load_posterior_page(
     labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
+    shrunken = calibrated_intervals.shrunken_columns(page_intervals, item_prior)
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
-    as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals)
+    as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
     return total, [
         PosteriorEstimate(
             id=row.external_id,
@@ -113,17 +121,24 @@ async def load_posterior_page(
             standard_error=calibrated[1],
             calibrated_low_95=calibrated[2],
             calibrated_high_95=calibrated[3],
+            **dict(zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken_cells, strict=True)),
             label=label,
             as_shown=shown,
         )
-        for row, ends, calibrated, label, shown in zip(
-            rows, zip(low.tolist(), high.tolist(), strict=True), calibrated_cells, labels, as_shown, strict=True
+        for row, ends, calibrated, shrunken_cells, label, shown in zip(
+            rows,
+            zip(low.tolist(), high.tolist(), strict=True),
+            calibrated_cells,
+            columns_to_cell_rows(*shrunken),
+            labels,
+            as_shown,
+            strict=True,
         )
     ]
 
 
 def posterior_numbers_in_units(
-    design: Design, law: Law, numbers: Array, intervals: ModeratedMeans
+    design: Design, law: Law, numbers: Array, intervals: ModeratedMeans, shrunken: tuple[Array, Array, Array]
 ) -> list[dict[str, Any]]:
     """Return the numbers of some items by name, in the units of pages and files.
 
@@ -132,6 +147,7 @@ def posterior_numbers_in_units(
         law: Its update law.
         numbers: Scores, variances and both ends of intervals, (4, n).
         intervals: Calibrated intervals of these items.
+        shrunken: Their `SHRUNKEN_COLUMNS`.
 
     """
     unit, mean_unit = design.score_unit(law), design.unit
@@ -148,4 +164,6 @@ def posterior_numbers_in_units(
         "calibrated_low_95": mean_unit.shares_to_shown_values(ends[0]),
         "calibrated_high_95": mean_unit.shares_to_shown_values(ends[1]),
     }
+    shrunken_in_unit = map(mean_unit.shares_to_shown_values, shrunken)
+    columns |= dict(zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken_in_unit, strict=True))
     return [dict(zip(columns, row, strict=True)) for row in columns_to_cell_rows(*columns.values())]

@@ -75,6 +75,14 @@ class ChosenGoal(Protocol):
     def when_reached(self) -> WhenReached: ...
 
 
+def asks_by_scores(campaign: Campaign) -> bool:
+    """Return whether the campaign asks more about some items because of their scores, so that their plain means are
+    biased.
+    """
+    has_goal_rule = campaign.rule_name in BEST_RULE_FOR_GOAL.values()
+    return has_goal_rule or campaign.when_reached == RELEASE_ITEMS or campaign.releases > 0
+
+
 def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
     drawn_items = item_count - len(campaign.design.always_shown)

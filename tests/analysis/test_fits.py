@@ -178,7 +178,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 async def intervals_of(engine, campaign, fits):
     async with fits.open_reader(engine) as connection:
-        return await fits.load_calibrated_intervals(connection, campaign.criteria[0])
+        return (await fits.update_calibrated_evidence(connection, campaign.criteria[0])).intervals
 
 
 async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monkeypatch):

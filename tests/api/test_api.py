@@ -377,7 +377,7 @@ async def test_posteriors_come_in_pages_with_intervals(api_client):
     assert wide["low"] < best["low"] < best["high"] < wide["high"]
 
 
-async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(api_client):
+async def test_a_posterior_comes_with_the_intervals_of_the_export(api_client):
     address = await launched(api_client, update_law="trueskill")
     exported: list[dict[str, Any]] = []
     for turn in range(3):
@@ -388,12 +388,15 @@ async def test_a_posterior_comes_with_the_calibrated_interval_of_the_export(api_
         for page in ({}, {"order": "-score", "limit": 2, "offset": 1, "level": 0.5}):
             posteriors = (await api_client.get(f"{address}/posteriors", params=page)).json()["posteriors"]
             by_id = {posterior["id"]: posterior for posterior in posteriors}
-            told = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
+            calibrated = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")
+            told = (*calibrated, "shrunken_score", "shrunken_low_95", "shrunken_high_95")
             for item in exported:
                 if item["id"] in by_id:
                     shown = {"mean_score": by_id[item["id"]]["as_shown"]["mean"], **by_id[item["id"]]["as_shown"]}
                     assert [shown[name] for name in told] == [item[name] for name in told]
-    assert any(item["calibrated_low_95"] is not None for item in exported)
+                    as_shares = [100 * by_id[item["id"]][name] for name in told if item[name] is not None]
+                    assert as_shares == pytest.approx([item[name] for name in told if item[name] is not None])
+    assert all(item["shrunken_low_95"] < item["shrunken_score"] < item["shrunken_high_95"] for item in exported)
 
 
 async def test_who_waits_for_posteriors_while_answers_are_read_holds_no_connection(app, api_client):

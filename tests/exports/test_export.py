@@ -20,6 +20,7 @@ from app.exports.registry import open_export
 from app.exports.responses import RESPONSE_EXPORT_COLUMNS
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.shrunken_means import shrink_to_items
 from app.text.spreadsheets import guard_against_formula
 from tests.annotation.hits.campaigns import NOW, create_annotator, find_next_hit, lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, import_results
@@ -50,6 +51,7 @@ async def test_items_carry_their_columns_and_posterior(engine):
         *("id", "shown", "text", "zipf", "uploaded_mode"),
         *("alpha", "beta", "mode", "standard_deviation", "low_95", "high_95", "judgments"),
         *("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95"),
+        *("shrunken_score", "shrunken_low_95", "shrunken_high_95"),
     ]
     assert [row[:5] for row in rows] == [
         ["007", "abide", "abide", "3.5", "x"],
@@ -61,10 +63,10 @@ async def test_items_carry_their_columns_and_posterior(engine):
     assert deviation == pytest.approx(100 * (1.7 * 1.3 / (9 * 4)) ** 0.5)
     # Beta(1.7, 1.3) by numerical integration of its density
     assert [low, high] == pytest.approx([9.30304, 96.36549], abs=1e-4)
-    assert rows[0][11:] == ["1", "70.0", "", "", ""]  # nobody else has judged it
+    assert rows[0][11:] == ["1", "70.0", *[""] * 6]  # nobody else has judged it
     # untouched: flat from 0 to 100 points
     assert list(map(float, rows[1][5:12])) == pytest.approx([1, 1, 50, 100 / 12**0.5, 2.5, 97.5, 0])
-    assert rows[1][12:] == [""] * 4
+    assert rows[1][12:] == [""] * 7
 
 
 async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annotators_disagreement_tells(
@@ -86,7 +88,11 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
         assert [float(found[number][name]) for name in calibrated_intervals.CALIBRATED_COLUMNS] == pytest.approx(
             expected
         )
+        shrunken = shrink_to_items(known)
+        expected = [100 * column[number] for column in (shrunken.score, shrunken.low, shrunken.high)]
+        assert [float(found[number][name]) for name in calibrated_intervals.SHRUNKEN_COLUMNS] == pytest.approx(expected)
     assert [found[1][name] for name in calibrated_intervals.CALIBRATED_COLUMNS] == [""] * 4
+    assert [found[1][name] for name in calibrated_intervals.SHRUNKEN_COLUMNS] == [""] * 3
 
 
 async def test_json_lines_hold_the_same_with_numbers_as_numbers(engine):

@@ -102,4 +102,5 @@ async def test_while_plain_means_measure_the_goal_the_laws_scores_are_empty(engi
 async def test_other_goals_add_no_column(engine, goal):
     campaign = await answered(engine, goal=goal, update_law="easl-aware")
     header = (await exported(engine, campaign, "csv")).splitlines()[0]
-    assert header.endswith(",judgments,mean_score,standard_error,calibrated_low_95,calibrated_high_95")
+    means = "mean_score,standard_error,calibrated_low_95,calibrated_high_95"
+    assert header.endswith(f",judgments,{means},shrunken_score,shrunken_low_95,shrunken_high_95")
