@@ -22,7 +22,7 @@ FOREST_ROW_HEIGHT, FOREST_NAMES_WIDTH = 20, 200
 # Lengths of dash and gap that distinguish the curves after 1, 5 and 10 judgments, here and on the page.
 EARLY_CURVE_DASHES = dict(zip(EARLY_JUDGMENTS, ((1, 3), (4, 3), (9, 3)), strict=True))
 
-CALIBRATED_KEY_TEXT = "; thick: calibrated 95 % interval"
+THICK_KEY_TEXT = "; thick: {} 95 % interval"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ForestRow:
         y: Height of the row.
         low: Lower end of the posterior's 95 % interval.
         high: Upper end of the posterior's interval.
-        calibrated: Ends of the calibrated interval, if there is one.
+        thick: Ends of the calibrated or shrunken interval, if there is one.
 
     """
 
@@ -43,7 +43,7 @@ class ForestRow:
     low: float
     score: float
     high: float
-    calibrated: tuple[float, float] | None = None
+    thick: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,12 @@ def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick
     return Drawing(title, x_title, x_ticks, y_title, y_ticks, bars)
 
 
-def score_axis_title(unit: Unit, *, calibrated: bool) -> str:
-    """Return the title of an axis that shows scores with their intervals."""
-    return f"{unit.axis_title} (line: the posterior’s 95 % interval{CALIBRATED_KEY_TEXT * calibrated})"
+def score_axis_title(unit: Unit, thick_interval: str) -> str:
+    """Return the title of an axis that shows scores with their intervals; `thick_interval` is `calibrated`, `shrunken`
+    or empty.
+    """
+    thick_text = THICK_KEY_TEXT.format(thick_interval) if thick_interval else ""
+    return f"{unit.axis_title} (line: the posterior’s 95 % interval{thick_text})"
 
 
 def axis_ticks_in_unit(x: LinearScale, unit: Unit) -> list[Tick]:
@@ -151,7 +154,8 @@ def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]
 def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
     """Draw the density of an item's posterior now and, dashed, after its first judgments.
 
-    The mark in it is the score with its 95 % interval, and the calibrated interval if that is in the same unit.
+    The mark in it is the score with its 95 % interval, and the calibrated or shrunken interval if it is in the same
+    unit.
     """
     current_curve = item_page.now
     x = LinearScale(min(0.0, item_page.x[0]), max(MAX_POINTS, item_page.x[-1]), DRAWING_LEFT, DRAWING_RIGHT)
@@ -164,12 +168,13 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
         EarlierCurve(curve_points(curve), f"after {curve.judgments}", EARLY_CURVE_DASHES[curve.judgments])
         for curve in item_page.earlier
     ]
-    ends = (x(item_page.calibrated[1]), x(item_page.calibrated[2])) if item_page.calibrated and calibrated else None
+    interval = item_page.displayed_interval if calibrated else None
+    ends = (x(interval[0]), x(interval[1])) if interval else None
     mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
     title = (
         f"{shorten_item_name(item_page.row.shown)}: posterior after {pluralize(current_curve.judgments, 'judgment')}"
     )
-    x_title = score_axis_title(unit, calibrated=ends is not None)
+    x_title = score_axis_title(unit, ("shrunken" if item_page.shrunken else "calibrated") if ends else "")
     figure = Drawing(
         title,
         x_title,
@@ -211,9 +216,13 @@ def forest_plot_drawing(
             x(line.low),
             x(line.score),
             x(line.high),
-            (x(line.calibrated_low), x(line.calibrated_high)) if line.calibrated and calibrated else None,
+            (x(line.displayed_interval[0]), x(line.displayed_interval[1]))
+            if line.displayed_interval and calibrated
+            else None,
         )
         for i, line in enumerate(items_page.rows)
     ]
-    title, x_title = f"{unit.title}s", score_axis_title(unit, calibrated=calibrated)
+    is_shrunken = any(math.isfinite(line.shrunken_low) for line in items_page.rows)
+    title = f"{unit.title}s"
+    x_title = score_axis_title(unit, ("shrunken" if is_shrunken else "calibrated") if calibrated else "")
     return Drawing(title, x_title, axis_ticks_in_unit(x, unit), marks=marks, left=FOREST_NAMES_WIDTH, bottom=bottom)

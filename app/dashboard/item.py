@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis.calibrated_intervals import shrunken_columns
 from app.dashboard.classes import LabelCount, count_labels_of_item, labels_of_class_numbers
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.judgment_dots import JudgmentDot, judgment_dots
@@ -27,6 +28,7 @@ from app.http.paging import Page
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
+from app.inference.ratings.shrunken_means import ItemPrior
 from app.media.render_items import render_campaign_items
 from app.record import remarks
 from app.record.law_runner import LawRunner
@@ -129,6 +131,7 @@ class ItemPage:
         answers: Answers, newest first.
         calibrated: Mean of the answers and ends of its calibrated interval, in the unit of means; None if there is
             none.
+        shrunken: Shrunken score and ends of its interval, in the unit of means, for a campaign that asks by scores.
         labels: How often each class was given, where values are classes.
         unable: Annotators who could not judge the item.
         drawn: The item as annotators see it.
@@ -144,12 +147,19 @@ class ItemPage:
     earlier: list[PosteriorCurve]
     answers: Sequence[ItemJudgment]
     calibrated: tuple[float, float, float] | None
+    shrunken: tuple[float, float, float] | None
     labels: Sequence[LabelCount]
     unable: Sequence[UnableAnnotator]
     drawn: RenderedItems
     criteria: Mapping[str, PosteriorCurve]
     remarks: Page[Row[Any]] | None
     dots: Sequence[JudgmentDot]
+
+    @property
+    def displayed_interval(self) -> tuple[float, float] | None:
+        """The shrunken interval if there is one, else the calibrated one, else None."""
+        mean_and_interval = self.shrunken or self.calibrated
+        return mean_and_interval and mean_and_interval[1:]
 
     @property
     def weighted_mean(self) -> float | None:
@@ -171,10 +181,12 @@ async def load_item_page(
     external_id: str,
     history: PosteriorHistory,
     intervals: ModeratedMeans,
+    *,
+    item_prior: ItemPrior | None = None,
 ) -> ItemPage:
     """Load an item by the id that its researcher gave it. Raises `NotFound` (`item_not_found`).
 
-    The connection must come from `open_snapshot`.
+    The connection must come from `open_snapshot`. If the campaign asks by scores, `item_prior` shrinks the means.
     """
     statement = select(posteriors, items.c.external_id, items.c.shown, items.c.fields).join_from(
         items, posteriors, JOIN_ITEM_TO_POSTERIOR
@@ -201,9 +213,9 @@ async def load_item_page(
         posterior_curve(family, *moment, x, classes) for moment in history.early_states_of_item(row.number)
     ]
     labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
-    calibrated_mean = (
-        None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
-    )
+    item_interval = intervals.select_items([row.number])
+    calibrated_mean = None if family.counts_classes else calibrated_mean_and_interval(item_interval)
+    shrunken = shrunken_score_and_interval(item_interval, item_prior) if calibrated_mean and item_prior else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
     criterion_curves = curves_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
     item_remarks = await load_item_remarks(connection, criterion.campaign, external_id)
@@ -214,6 +226,7 @@ async def load_item_page(
         earlier_curves,
         answers,
         calibrated_mean,
+        shrunken,
         labels,
         unable,
         shown,
@@ -313,6 +326,12 @@ def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, floa
     """Mean, low and high of one item, as places of their unit; None where there is no interval."""
     mean, low, high = (MAX_POINTS * float(value[0]) for value in (estimates.mean, *estimates.interval()))
     return (mean, low, high) if low <= high else None
+
+
+def shrunken_score_and_interval(estimates: ModeratedMeans, item_prior: ItemPrior) -> tuple[float, float, float]:
+    """Shrunken score, low and high of one item with an interval, as places of their unit."""
+    score, low, high = (MAX_POINTS * float(value[0]) for value in shrunken_columns(estimates, item_prior))
+    return score, low, high
 
 
 def posterior_curve(

@@ -17,6 +17,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.shrunken_means import ItemPrior, estimate_item_prior
 
 MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
 MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
@@ -57,6 +58,11 @@ class Precision:
     def intervals(self) -> ModeratedMeans:
         """Mean and calibrated interval of each item."""
         return moderate_means(self.evidence.tally)
+
+    @cached_property
+    def item_prior(self) -> ItemPrior:
+        """Distribution of the items by which means are shrunk."""
+        return estimate_item_prior(self.intervals)
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, field_validator
 from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, func, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.analysis import calibrated_intervals
 from app.dashboard.classes import labels_of_class_numbers
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
@@ -15,12 +16,14 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
+from app.inference.ground.arrays import Array
 from app.inference.ratings.moderated_means import ModeratedMeans
+from app.inference.ratings.shrunken_means import ItemPrior
 
 DASHBOARD_ITEMS_PER_PAGE = 20
 MAX_OWN_COLUMNS_SHOWN = 6
 
-ScoreColumn = Literal["interval", "posterior", "mean", "sd", "variance", "none"]
+ScoreColumn = Literal["interval", "posterior", "mean", "shrunken", "sd", "variance", "none"]
 NO_EXTRA_COLUMNS: ScoreColumn = "none"  # in an address without any of the others; no column at all is the default
 ChartName = Literal["match", "distribution", "uncertainty", "pace", "course"]
 OwnColumnName = Annotated[str, StringConstraints(max_length=200)]
@@ -96,6 +99,10 @@ class ItemRow:
         mean: Mean of the judgments, in the unit of means.
         calibrated_low: Lower end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
         calibrated_high: Upper end of the calibrated 95 % interval, in the unit of means; NaN where there is none.
+        shrunken_score: Mean shrunk towards those of all items, in the unit of means; NaN where there is none, and
+            unless the campaign asks by scores.
+        shrunken_low: Lower end of the 95 % interval of `shrunken_score`.
+        shrunken_high: Upper end of that interval.
         label: Likeliest label, where classes are counted.
 
     """
@@ -108,6 +115,9 @@ class ItemRow:
     mean: float
     calibrated_low: float
     calibrated_high: float
+    shrunken_score: float
+    shrunken_low: float
+    shrunken_high: float
     label: str = ""
 
     @property
@@ -116,24 +126,40 @@ class ItemRow:
         return self.calibrated_low <= self.calibrated_high
 
     @property
+    def displayed_interval(self) -> tuple[float, float] | None:
+        """The shrunken interval if there is one, else the calibrated one, else None."""
+        if self.shrunken_low <= self.shrunken_high:
+            return self.shrunken_low, self.shrunken_high
+        return (self.calibrated_low, self.calibrated_high) if self.calibrated else None
+
+    @property
     def is_score_outside_interval(self) -> bool:
         """True if the score lies outside its interval, as the mode of a skewed Beta can."""
         return not self.low <= self.score <= self.high
 
 
 async def load_items_page(
-    connection: AsyncConnection, criterion: Criterion[Campaign], view: ItemsView, intervals: ModeratedMeans
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    view: ItemsView,
+    intervals: ModeratedMeans,
+    item_prior: ItemPrior | None = None,
 ) -> Page[ItemRow]:
-    """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first."""
+    """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first.
+
+    If the campaign asks by scores, `item_prior` shrinks the means.
+    """
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
     rows = (await connection.execute(select_item_rows(criterion, view, offset))).all()
     if not rows and view.page > 1:
-        return await load_items_page(connection, criterion, view.model_copy(update={"page": 1}), intervals)
+        first_page = view.model_copy(update={"page": 1})
+        return await load_items_page(connection, criterion, first_page, intervals, item_prior)
     family = criterion.law.family
     state = family.states_to_columns([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
-    values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval()
+    shrunken = shrunken_columns_or_missing(item_intervals, item_prior)
+    values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval(), *shrunken
     place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
     lines = [
         ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
@@ -146,7 +172,16 @@ async def load_items_page(
 
 def label_item_row(row: ItemRow, label: str) -> ItemRow:
     """Add the label, and drop the values that are points, which labels do not have."""
-    return replace(row, label=label, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
+    without_mean = replace(row, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
+    return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
+
+
+def shrunken_columns_or_missing(intervals: ModeratedMeans, item_prior: ItemPrior | None) -> tuple[Array, Array, Array]:
+    """Return the shrunken score of each item and the ends of its interval; NaN without a prior."""
+    if item_prior is None:
+        missing = np.full(len(intervals.mean), np.nan)
+        return missing, missing, missing
+    return calibrated_intervals.shrunken_columns(intervals, item_prior)
 
 
 def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
