@@ -6,6 +6,7 @@ import numpy as np
 
 from app.analysis import annotator_picture
 from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
+from app.analysis.aware_comparison_scores import DISCRIMINATION_COLUMNS, discrimination_columns_by_annotator
 from app.analysis.method_types import TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, columns_to_cell_rows
@@ -115,15 +116,20 @@ def scale_use_part(answers: Answers) -> AnnotatorTablePart:
     )
 
 
-def transitivity_part(answers: Answers) -> AnnotatorTablePart:
-    """Return how consistent each annotator's preferences are."""
+def preferences_part(answers: Answers) -> AnnotatorTablePart:
+    """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
+    well these agree with those of the others.
+    """
     columns, notes = transitivity_columns_by_annotator(answers)
-    return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
+    if answers.value_kind != "order":
+        return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
+    agreement, agreement_notes = discrimination_columns_by_annotator(answers)
+    return (*DISCRIMINATION_COLUMNS, *TRANSITIVITY_COLUMNS), (*agreement, *columns), (*agreement_notes, *notes)
 
 
 ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePart]] = {
     "points": scale_use_part,
-    "order": transitivity_part,
+    "order": preferences_part,
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from app.analysis import (
     agreement_table,
     annotator_table,
+    aware_comparison_scores,
     best_worst_scores,
     consistency_tables,
     graded_response_tables,
@@ -33,6 +34,7 @@ SCORE_METHODS: dict[str, ScoreMethod] = {
     # Where classes are counted, the score is how sure the likeliest one is, which is no place on a scale.
     **{law.name: scores.score_method_of_law(law) for law in ONLINE_LAWS.values() if not law.family.counts_classes},
     "bradley_terry": pairwise_tables.BRADLEY_TERRY,
+    "aware_bradley_terry": aware_comparison_scores.AWARE_BRADLEY_TERRY,
     "rao_kupper": pairwise_tables.RAO_KUPPER,
     "thurstone": pairwise_tables.THURSTONE,
     "elo": pairwise_tables.ELO,

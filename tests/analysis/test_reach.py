@@ -165,6 +165,7 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
     columns = [column.name for column in apply_table_method(TABLE_METHODS["annotators"], made, Options()).columns]
     assert columns == [
         *("annotator", "name", "hits", "judgments"),
+        *("discrimination", "discrimination_error", "random", "reversed"),
         *("kappa", "triads", "kappa_without_ties", "triads_without_ties"),
     ]
 

@@ -32,7 +32,7 @@ def exact_posterior(judgments, fit):
     axis = np.linspace(-4.0, 4.0, 33) * fit.score_spread
     scores = np.stack(np.meshgrid(*[axis] * n_items, indexing="ij"), axis=-1).reshape(-1, n_items)
     log_weight = -(scores**2).sum(axis=1) / (2 * fit.score_spread**2)
-    careless_given_scores = []
+    random_given_scores = []
     for k in range(int(annotators.max()) + 1):
         own = annotators == k
         difference = outcomes[own] * (scores[:, first[own]] - scores[:, second[own]])
@@ -45,13 +45,13 @@ def exact_posterior(judgments, fit):
             fit.kind_shares[1] * 0.5 ** own.sum() * np.ones(len(scores)),
             fit.kind_shares[2] * reversed_ / reversed_.sum() @ likelihood,
         ]
-        careless_given_scores.append((parts[1] + parts[2]) / sum(parts))
+        random_given_scores.append(parts[1] / sum(parts))
         log_weight += np.log(sum(parts))
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     centred = scores - scores.mean(axis=1, keepdims=True)
     mean = weight @ centred
-    return mean, np.sqrt(weight @ (centred - mean) ** 2), np.array([weight @ each for each in careless_given_scores])
+    return mean, np.sqrt(weight @ (centred - mean) ** 2), np.array([weight @ each for each in random_given_scores])
 
 
 def test_scores_and_annotators_are_nearly_those_of_the_exact_posterior():
@@ -59,10 +59,10 @@ def test_scores_and_annotators_are_nearly_those_of_the_exact_posterior():
     truth = np.array([-1.5, 0.0, 1.5])
     judgments = judged_pairs(truth, [1.0, 1.0, 1.0, 1.0, 0.0], 100, rng)
     fit = aware_bradley_terry.fit(*judgments)
-    score, error, careless = exact_posterior(judgments, fit)
+    score, error, random = exact_posterior(judgments, fit)
     np.testing.assert_allclose(fit.score, score, atol=0.1)
     np.testing.assert_allclose(fit.standard_error, error, atol=0.05)
-    np.testing.assert_allclose(fit.careless, careless, atol=0.1)
+    np.testing.assert_allclose(fit.random, random, atol=0.1)
 
 
 def test_one_win_for_each_of_two_items_is_a_draw():
@@ -71,7 +71,7 @@ def test_one_win_for_each_of_two_items_is_a_draw():
     assert fit.converged
     # One pair each says nothing about anyone.
     assert np.isnan(fit.discrimination).all()
-    assert np.isnan(fit.careless).all()
+    assert np.isnan(fit.random).all()
 
 
 @settings(max_examples=20)
@@ -96,15 +96,15 @@ def test_the_order_of_judgments_and_the_numbers_of_annotators_do_not_matter():
     order = rng.permutation(200)
     other = aware_bradley_terry.fit(first[order], second[order], outcomes[order], 3 - annotators[order])
     np.testing.assert_allclose(other.score, fit.score, atol=1e-6)
-    np.testing.assert_allclose(other.careless[::-1], fit.careless, atol=1e-6)
+    np.testing.assert_allclose(other.random[::-1], fit.random, atol=1e-6)
 
 
 def test_random_and_reversed_annotators_are_recognised_and_careful_ones_are_not_accused():
     rng = np.random.default_rng(5)
     discriminations = [*np.exp(rng.normal(0, 0.3, 16)), 0.0, 0.0, 0.0, -1.0]
     fit = aware_bradley_terry.fit(*judged_pairs(rng.normal(0, 1.5, 60), discriminations, 1600, rng), n_items=60)
-    assert fit.careless[:16].max() < 0.5
-    assert fit.careless[16:].min() > 0.9
+    assert fit.random[:16].max() < 0.5
+    assert fit.random[16:19].min() > 0.9
     assert fit.reversed[19] > 0.9
     assert fit.discrimination[19] < -0.5
     assert np.abs(fit.discrimination[16:19]).max() < 0.3
@@ -130,10 +130,13 @@ def test_many_items_get_nearly_the_scores_of_the_exact_variances(monkeypatch):
     rng = np.random.default_rng(6)
     judgments = judged_pairs(rng.normal(0, 1.5, 80), crowd_of(0.2, rng), 1600, rng)
     exact = aware_bradley_terry.fit(*judgments, n_items=80)
-    monkeypatch.setattr(aware_bradley_terry, "_DENSE_ITEMS", 10)
+    monkeypatch.setattr(aware_bradley_terry, "_DENSE_ROUNDS", 10)
+    monkeypatch.setattr(aware_bradley_terry, "_DENSE_ERRORS", 10)
     sparse = aware_bradley_terry.fit(*judgments, n_items=80)
     assert spearman(sparse.score, exact.score) > 0.995
-    np.testing.assert_array_equal(sparse.careless > 0.9, exact.careless > 0.9)
+    np.testing.assert_array_equal(sparse.random > 0.9, exact.random > 0.9)
+    np.testing.assert_allclose(sparse.standard_error, exact.standard_error, rtol=0.15)
+    assert sparse.notes[-1].code == "errors_without_opponents"
 
 
 def test_items_without_a_comparison_have_no_score_and_groups_are_kept_apart():

@@ -18,6 +18,8 @@ class AnnotatorPairVotes:
         annotator: (R,) in ascending order.
         judged: (R,) sum of the weights of the judgments.
         wins: (R,) sum of the weights of those that prefer `low`; ties are half.
+        decided: (R,) as `judged`, without ties.
+        decided_wins: (R,) as `wins`, without ties.
         n_items: N.
         n_annotators: K.
 
@@ -28,6 +30,8 @@ class AnnotatorPairVotes:
     annotator: Integers
     judged: Array
     wins: Array
+    decided: Array
+    decided_wins: Array
     n_items: int
     n_annotators: int
 
@@ -50,14 +54,15 @@ class AnnotatorPairVotes:
             sizes: The numbers of items and of annotators.
 
         """
-        is_reversed = pair[0] > pair[1]
         low, high = np.minimum(*pair), np.maximum(*pair)
-        n_items = sizes[0]
-        keys, row = np.unique((annotators * n_items + low) * n_items + high, return_inverse=True)
-        judged = sum_by_number(row, weights, len(keys))
-        wins = sum_by_number(row, weights * 0.5 * (1.0 + np.where(is_reversed, -outcomes, outcomes)), len(keys))
-        annotator_and_low, high = np.divmod(keys, n_items)
-        return cls(annotator_and_low % n_items, high, annotator_and_low // n_items, judged, wins, *sizes)
+        low_outcomes = np.where(pair[0] > pair[1], -outcomes, outcomes)
+        keys, row = np.unique((annotators * sizes[0] + low) * sizes[0] + high, return_inverse=True)
+        won, tied, lost = (
+            sum_by_number(row, np.where(low_outcomes == outcome, weights, 0.0), len(keys)) for outcome in (1, 0, -1)
+        )
+        annotator_and_low, high = np.divmod(keys, sizes[0])
+        annotator, low = np.divmod(annotator_and_low, sizes[0])
+        return cls(low, high, annotator, won + tied + lost, won + 0.5 * tied, won + lost, won, *sizes)
 
     @property
     def first_votes(self) -> Integers:

@@ -49,11 +49,15 @@ _PRIOR_SPREAD, _SPREAD_WEIGHT = 0.1, 4.0
 """Prior of s^2, and the number of annotators that it counts as."""
 _PRIOR_SCORE_VARIANCE, _SCORE_VARIANCE_WEIGHT, _MAX_SCORE_VARIANCE = 1.0, 2.0, 1.0 / WEAK_PRIOR
 """Prior of v, the number of items that it counts as, and the largest v, which is that of Bradley-Terry."""
-_DENSE_ITEMS = 1500
-"""With more items, the variance of a score is taken from the diagonal of the precision alone."""
+_DENSE_ROUNDS, _DENSE_ERRORS = 400, 2000
+"""With more items, the variances of scores in a round, and the standard errors, come from the precision's diagonal."""
 _MAX_STEP, _CG_TOLERANCE = 1.0, 1e-8
 _BLOCK_FLOATS = 2**18
 _MIN_MEAN = 0.2
+_ERRORS_WITHOUT_OPPONENTS = (
+    f"With more than {_DENSE_ERRORS:,} items, standard errors take the scores of an item's opponents as known, and are "
+    "a little too small."
+)
 MIN_ANNOTATOR_PAIRS: Final = 3
 """Fewest pairs of an annotator before their discrimination means anything."""
 
@@ -70,9 +74,9 @@ class AwareComparisonFit:
         discrimination: (K,) posterior means of a_k: 1 is a typical careful annotator, 0 answers at random, and below 0
             answers are reversed.
         discrimination_error: (K,) posterior standard deviations of a_k.
-        careless: (K,) probability of random or reversed answers.
-        reversed: (K,) probability of reversed answers.
-        annotator_estimable: (K,) whether they judged at least `MIN_ANNOTATOR_PAIRS` pairs.
+        random: (K,) probability of answering at random.
+        reversed: (K,) probability of reversed answers: a misread question, or a different view of the items.
+        annotator_estimable: (K,) whether they decided at least `MIN_ANNOTATOR_PAIRS` pairs.
         kind_shares: Estimated shares of careful, random and reversed annotators, (3,).
         spread: The standard deviation s of the careful a_k.
         score_spread: The standard deviation of the scores, the root of v.
@@ -87,7 +91,7 @@ class AwareComparisonFit:
     group: Integers
     discrimination: Array
     discrimination_error: Array
-    careless: Array
+    random: Array
     reversed: Array
     annotator_estimable: BooleanArray
     kind_shares: Array
@@ -136,9 +140,9 @@ def fit(
     n_annotators: int | None = None,
     weights: npt.ArrayLike | None = None,
     max_iterations: int = 300,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
 ) -> AwareComparisonFit:
-    """Estimate scores and annotators from J judgments; a round takes O(24 J), and O(N^3) for up to 1,500 items.
+    """Estimate scores and annotators from J judgments; a round takes O(24 J), and O(N^3) for up to 400 items.
 
     Args:
         first: (J,) item numbers.
@@ -149,7 +153,8 @@ def fit(
         n_annotators: The number of annotators; default: 1 + the largest number.
         weights: (J,) above 0, how many independent judgments each stands for (`independent_pair_weights`); default 1.
         max_iterations: The largest number of rounds.
-        tolerance: Scores have settled when one more round changes none by more than this, in log odds.
+        tolerance: Scores have settled when one more round changes none by more than this, in posterior standard
+            deviations of the score.
 
     Raises:
         ValueError: The arrays are invalid.
@@ -188,7 +193,7 @@ class _ComparisonModel:
             beliefs, last = self.annotator_beliefs(scores), scores.mean
             scores = self.update_scores(scores, beliefs)
             scores = scores.scaled(self.update_crowd(scores, beliefs))
-            if float(np.abs(scores.mean - last).max()) <= tolerance:
+            if (np.abs(scores.mean - last) <= tolerance * np.sqrt(scores.variance)).all():
                 return self.result(scores, beliefs, iteration, notes, converged=True)
         sentence = f"The scores had not settled after {max_iterations} rounds; these are the nearest."
         notes = (*notes, Note("scores_not_settled", sentence))
@@ -202,15 +207,18 @@ class _ComparisonModel:
         return np.asarray(self.crowd.kind_shares[:, None] * np.array([densities[0], at_random, densities[1]]))
 
     def annotator_beliefs(self, scores: _ScoreBelief) -> Array:
-        """Return the posterior of kind and a_k of each annotator, (K, 3, G)."""
+        """Return the posterior of kind and a_k of each annotator, (K, 3, G).
+
+        Ties are no evidence: half a win is no probability, and would speak for a_k = 0 where all agree that items tie.
+        """
         votes = self.votes
         difference = scores.mean[votes.low] - scores.mean[votes.high]
         log_likelihood = np.zeros((votes.n_annotators, len(DISCRIMINATIONS)))
         for block in _grid_blocks(len(votes.low)):
             a = DISCRIMINATIONS[block, None]
             width = _width(a, scores.difference_variance)
-            of_votes = votes.judged * width * log_expit(a * difference / width)
-            of_votes -= (votes.judged - votes.wins) * a * difference
+            of_votes = votes.decided * width * log_expit(a * difference / width)
+            of_votes -= (votes.decided - votes.decided_wins) * a * difference
             sums = np.add.reduceat(of_votes, votes.first_votes, axis=1)
             log_likelihood[votes.annotator[votes.first_votes], block] = sums.T
         log_likelihood -= log_likelihood.max(axis=1, keepdims=True)
@@ -225,7 +233,7 @@ class _ComparisonModel:
             bend += (share * bends).sum(axis=0)
         gradient = votes.sum_by_item(slope) - scores.mean / self.crowd.score_variance
         links, diagonal = self.links_and_diagonal(bend)
-        if votes.n_items > _DENSE_ITEMS:
+        if votes.n_items > _DENSE_ROUNDS:
             jacobi = LinearOperator(links.shape, lambda x: x / diagonal, dtype=np.float64)
             step, _ = cg(diags_array(diagonal) - links, gradient, M=jacobi, rtol=_CG_TOLERANCE)
             variance = 1.0 / diagonal
@@ -264,7 +272,7 @@ class _ComparisonModel:
         annotator's a_k is unknown for all their judgments alike. For many items it is the curvature's diagonal alone.
         """
         votes, n = self.votes, self.votes.n_items
-        if n > _DENSE_ITEMS:
+        if n > _DENSE_ERRORS:
             return np.sqrt(scores.variance)
         blocks = list(self.derivatives_by_grid(scores, beliefs))
         share, slopes, bends = (np.concatenate(each) for each in zip(*blocks, strict=True))
@@ -296,7 +304,9 @@ class _ComparisonModel:
         return np.where(self.estimable, scores - means[self.members], 0.0)
 
     def update_crowd(self, scores: _ScoreBelief, beliefs: Array) -> float:
-        """Estimate the shares, s and v, and return the mean of the careful a_k, by which the scores are multiplied."""
+        """Estimate the shares, s and v, and return the factor by which the scores are multiplied: the mean of the
+        careful a_k.
+        """
         grid = DISCRIMINATIONS
         attentive, misled = beliefs[:, CAREFUL].sum(axis=0), beliefs[:, REVERSED].sum(axis=0)
         count = float(attentive.sum() + misled.sum())
@@ -306,17 +316,21 @@ class _ComparisonModel:
         total = float((scores.mean[self.estimable] ** 2 + scores.variance[self.estimable]).sum())
         items = float(self.estimable.sum())
         variance = (total + _SCORE_VARIANCE_WEIGHT * _PRIOR_SCORE_VARIANCE) / (items + _SCORE_VARIANCE_WEIGHT)
+        # The largest v holds the scores, which a factor above 1 would move away from it in every round.
+        factor = mean if variance * mean**2 <= _MAX_SCORE_VARIANCE else min(mean, 1.0)
         self.crowd = _CrowdBelief(
             kinds / kinds.sum(),
             (squares + _SPREAD_WEIGHT * _PRIOR_SPREAD) / (count + _SPREAD_WEIGHT),
-            min(variance * mean**2, _MAX_SCORE_VARIANCE),
+            min(variance * factor**2, _MAX_SCORE_VARIANCE),
         )
-        return mean
+        return factor
 
     def result(
         self, scores: _ScoreBelief, beliefs: Array, iterations: int, notes: tuple[Note, ...], *, converged: bool
     ) -> AwareComparisonFit:
-        pairs = sum_by_number(self.votes.annotator, self.votes.judged, self.votes.n_annotators)
+        if self.votes.n_items > _DENSE_ERRORS:
+            notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
+        pairs = sum_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, by_kind = beliefs.sum(axis=1), beliefs.sum(axis=2)
         mean = by_grid @ DISCRIMINATIONS
@@ -328,7 +342,7 @@ class _ComparisonModel:
             group=self.group,
             discrimination=np.where(known, mean, np.nan),
             discrimination_error=np.where(known, error, np.nan),
-            careless=np.where(known, by_kind[:, AT_RANDOM] + by_kind[:, REVERSED], np.nan),
+            random=np.where(known, by_kind[:, AT_RANDOM], np.nan),
             reversed=np.where(known, by_kind[:, REVERSED], np.nan),
             annotator_estimable=known,
             kind_shares=self.crowd.kind_shares,
