@@ -33,13 +33,14 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
-        comparisons, _thurstone_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+        comparisons, thurstone_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
     )
 
 
-def _thurstone_derivatives(
+def thurstone_derivatives(
     comparisons: PairOutcomeCounts, difference: Array, _threshold: float, /
 ) -> LikelihoodDerivatives:
+    """Log-likelihood: wins log Phi(difference) + losses log Phi(-difference)."""
     wins = comparisons.low_won + 0.5 * comparisons.tied
     losses = comparisons.high_won + 0.5 * comparisons.tied
     log_win, log_loss = log_ndtr(difference), log_ndtr(-difference)
