@@ -65,7 +65,7 @@ NEEDS = (
         "Scores for all items",
         "Every item gets a score. The least certain items are asked first.",
         ("none", "intervals", "halves"),
-        ("easl", "scores"),
+        ("easl", "scores", "pairs"),
         ("goal", "goal_percent", "goal_width", "goal_correlation"),
     ),
     Need(

@@ -64,9 +64,16 @@ def can_law_read_design(design: Design, law: Law) -> bool:
 def can_law_serve_rule(rule: Rule, law: Law) -> bool:
     """Return whether a law keeps what a selection rule reads."""
     labels = law.family.counts_classes
+    if rule.reads_comparisons and law.reads != "order":
+        return False
     if rule.reads_labels or rule.needs_ordered_scores:
         return labels == rule.reads_labels and (not rule.needs_bounded_scores or law.family.support == (0.0, 1.0))
     return True
+
+
+def is_rule_for_one_question(rule: Rule) -> bool:
+    """Return whether a rule reads the answers to one question, and so chooses one HIT at a time."""
+    return rule.reads_labels or rule.reads_comparisons
 
 
 def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:

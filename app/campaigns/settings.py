@@ -34,6 +34,7 @@ from app.campaigns.setting_types import (
     UpdateLaw,
     can_law_read_design,
     can_law_serve_rule,
+    is_rule_for_one_question,
     settings_with_prior_as_list,
 )
 from app.campaigns.tags import TagSettings
@@ -303,18 +304,25 @@ class CampaignSettings(
             laws = " or ".join(
                 name for name, law in ONLINE_LAWS.items() if can_law_serve_rule(SELECTION_RULES[rule], law)
             )
+            if SELECTION_RULES[rule].reads_comparisons:
+                raise ValueError(f"this rule is for comparisons: choose the update law {laws}")
             needed_knowledge = (
                 "counts of labels" if SELECTION_RULES[rule].reads_labels else "the positions of items on a scale"
             )
             raise ValueError(f"this rule reads {needed_knowledge}, which only the update law {laws} keeps")
-        if SELECTION_RULES[rule].reads_labels and info.data.get("criteria"):
-            raise ValueError("this rule reads the labels of one question, and there are several criteria")
+        if is_rule_for_one_question(SELECTION_RULES[rule]) and info.data.get("criteria"):
+            answers = "labels of" if SELECTION_RULES[rule].reads_labels else "answers to"
+            raise ValueError(f"this rule reads the {answers} one question, and there are several criteria")
         return rule
 
     @field_validator("selection")
     @classmethod
     def validate_selection(cls, selection: str, info: ValidationInfo) -> str:
-        if selection == "iterations" and "rule" in info.data and SELECTION_RULES[info.data["rule"]].reads_labels:
+        if (
+            selection == "iterations"
+            and "rule" in info.data
+            and is_rule_for_one_question(SELECTION_RULES[info.data["rule"]])
+        ):
             raise ValueError("the selection rule chooses one task at a time; use streaming")
         return selection
 

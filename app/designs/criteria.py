@@ -91,13 +91,18 @@ class LabelledCampaign(AskedCampaign):
     items_per_hit: int
 
 
-class LearningCampaign(AskedCampaign):
+class ComparingCampaign(AskedCampaign):
+    """A campaign with the settings that decide which of two items an answer prefers."""
+
+    tie_margin_points: int
+
+
+class LearningCampaign(ComparingCampaign):
     """A campaign with the settings of its update law."""
 
     update_law: str
     gamma: float
     epsilon: float
-    tie_margin_points: int
 
 
 C_co = TypeVar("C_co", bound=AskedCampaign, covariant=True)
@@ -162,11 +167,17 @@ class Criterion(Generic[C_co]):
         return law.with_class_count(len(self.design.classes)) if law.reads in CLASS_KINDS else law
 
     @property
+    def tie_margin(self: "Criterion[ComparingCampaign]") -> float:
+        """Return the distance of scores in [0, 1] up to which they are a tie. Only points have one: ranks are equal or
+        not.
+        """
+        return self.campaign.tie_margin_points / MAX_POINTS if self.design.value_kind == "points" else 0.0
+
+    @property
     def law_parameters(self: "Criterion[LearningCampaign]") -> LawParameters:
-        """Return the parameters of the law. Only points have a tie margin: ranks are equal or not."""
+        """Return the parameters of the law."""
         campaign = self.campaign
-        tie_margin = campaign.tie_margin_points / MAX_POINTS if self.design.value_kind == "points" else 0.0
-        return LawParameters(campaign.gamma, campaign.epsilon, tie_margin, ties=self.design.equal_means == "tie")
+        return LawParameters(campaign.gamma, campaign.epsilon, self.tie_margin, ties=self.design.equal_means == "tie")
 
     @property
     def field_prefix(self) -> str:

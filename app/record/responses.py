@@ -56,15 +56,24 @@ def responses_that_count_sql(condition: str) -> str:
 FIND_RESPONSES = responses_that_count_sql("true")
 
 # Responses with a judgment, so that only the last page of judgments can be empty.
-FIND_RESPONSES_WITH_JUDGMENTS = responses_that_count_sql("'NaN' <> ANY(values)")
+HAS_JUDGMENT = "'NaN' <> ANY(values)"
 
 COUNT_RESPONSES = f"SELECT count(*) FROM ({FIND_RESPONSES}) AS r"
 
-FIND_JUDGMENTS = f"""
+
+def judgments_sql(condition: str) -> str:
+    """Return SQL for the judgments of the responses that count and satisfy a condition, in long form.
+
+    Parameters as in `responses_that_count_sql`.
+    """
+    return f"""
     SELECT r.seq, r.annotator_id, shown.item, shown.value
-    FROM ({FIND_RESPONSES_WITH_JUDGMENTS}) AS r, unnest(r.items, r.values) AS shown (item, value)
+    FROM ({responses_that_count_sql(condition)}) AS r, unnest(r.items, r.values) AS shown (item, value)
     WHERE shown.value <> 'NaN'
 """
+
+
+FIND_JUDGMENTS = judgments_sql(HAS_JUDGMENT)
 
 FIND_EXCLUDED_ANNOTATORS = text(f"""
     SELECT annotator_id FROM exclusions(:campaign, {LAST_DECISION_SQL.format(campaign=":campaign")})

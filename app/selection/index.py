@@ -299,6 +299,7 @@ class AlgorithmOne:
     name: str = "easl"
     title: str = "Algorithm 1: start with the least certain item and add well-matched ones"
     reads_labels: bool = False
+    reads_comparisons: bool = False
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False

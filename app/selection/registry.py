@@ -6,6 +6,7 @@ from app.selection.even_rule import EVEN_RULE
 from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
 from app.selection.label_rules import ENTROPY_RULE, INFORMATION_RULE
+from app.selection.pairs_rule import PAIRS_RULE
 from app.selection.rule import Rule, SelectionSettings
 from app.selection.systems_rule import SYSTEMS_RULE
 
@@ -15,6 +16,7 @@ ALL_SELECTION_RULES = (
     BEST_ITEMS_RULE,
     THRESHOLD_RULE,
     SYSTEMS_RULE,
+    PAIRS_RULE,
     ENTROPY_RULE,
     INFORMATION_RULE,
 )

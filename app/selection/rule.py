@@ -198,6 +198,7 @@ class Rule(Protocol):
         reads_labels: Whether it reads the counts of each item's labels. Only laws that count classes keep them, and
             only
         for one HIT at a time: such a rule's `make_index` also takes `states`, (N, K), and its index `update_labels`.
+        reads_comparisons: Whether it reads which items won against which others, only for one HIT at a time.
         needs_ordered_scores: Whether it needs scores on a scale, not confidences of labels.
         needs_bounded_scores: Whether that scale must have ends.
         for_systems_only: Whether it is only for systems, which are few.
@@ -212,6 +213,9 @@ class Rule(Protocol):
 
     @property
     def reads_labels(self) -> bool: ...
+
+    @property
+    def reads_comparisons(self) -> bool: ...
 
     @property
     def needs_ordered_scores(self) -> bool: ...

@@ -11,6 +11,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Mask
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
+from app.selection.pairs_rule import PairsIndex
 from app.selection.rule import Counts, Draw, Index, ItemStatus, ItemValues, Rule, SelectionSettings
 from app.simulation.annotators import SimulatedAnnotators
 
@@ -94,6 +95,10 @@ class SimulatedCampaign:
         judgments = self.judgments[[*change.items]]
         judgments[: len(hit.items)] += 1
         self.index.update(change.items, score, variance, judgments.tolist())
+        if isinstance(self.index, PairsIndex):
+            self.index.learn_hit(
+                hit.items, hit.values, tie_margin=self.parameters.tie_margin, ties=self.parameters.ties
+            )
 
     def release_items(self, is_settled: Mask) -> None:
         """Stop asking about the settled items, (N,), and ask about all others as long as they want judgments."""

@@ -29,6 +29,7 @@ def choose(before, need, **numbers):
         ({"goal": "threshold", "rule": "threshold"}, "threshold"),
         ({"goal": "order", "rule": "systems"}, "ranking"),
         ({"design": "pairwise", "rule": "systems"}, "ranking"),
+        ({"design": "pairwise", "rule": "pairs"}, "scores"),
         ({"design": "categories"}, "labels"),
         ({"design": "categories", "rule": "information"}, "labels"),
         ({"goal": "best"}, "custom"),

@@ -5,6 +5,8 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 
+TWO_CRITERIA = [{"name": name, "question": f"Which one has better {name}?"} for name in ("fluency", "adequacy")]
+
 
 def settings(**more):
     return CampaignSettings.model_validate({"name": "Verbs", "question": "How?"} | more)
@@ -80,6 +82,21 @@ def test_rules_that_read_labels_need_a_law_that_counts_them(rule):
     with pytest.raises(ValidationError, match="one task at a time") as problem:
         settings(design="categories", rule=rule, selection="iterations")
     assert [error["loc"] for error in problem.value.errors()] == [("selection",)]
+
+
+def test_the_rule_for_comparisons_needs_a_law_that_reads_orders():
+    for design in ("pairwise", "ranking", "best_worst"):
+        assert settings(design=design, rule="pairs").rule == "pairs"
+    assert settings(design="slider", update_law="trueskill", rule="pairs").rule == "pairs"
+    for more, field, words in (
+        ({"design": "slider"}, "rule", "for comparisons: choose the update law ra or trueskill"),
+        ({"design": "categories"}, "rule", "for comparisons: choose the update law ra or trueskill"),
+        ({"design": "pairwise", "selection": "iterations"}, "selection", "one HIT at a time"),
+        ({"design": "pairwise", "criteria": TWO_CRITERIA}, "rule", "reads the answers to one question"),
+    ):
+        with pytest.raises(ValidationError, match=words) as problem:
+            settings(**{"rule": "pairs"} | more)
+        assert [error["loc"] for error in problem.value.errors()] == [(field,)]
 
 
 def test_implied_pairs_can_be_skipped_where_any_two_items_are_compared():

@@ -7,6 +7,7 @@ import pytest
 
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
+from tests.selection.pairs_with_comparisons import PairsWithComparisons
 from tests.selection.test_index import assert_drawn_from
 from tests.toys.in_order import IN_ORDER
 
@@ -15,7 +16,7 @@ ASKING = SelectionSettings(judgments_per_item=3, items_per_hit=4, gamma=0.1)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 
 
-@pytest.fixture(params=[*SELECTION_RULES.values(), IN_ORDER], ids=lambda rule: rule.name)
+@pytest.fixture(params=[*SELECTION_RULES.values(), IN_ORDER, PairsWithComparisons], ids=lambda rule: rule.name)
 def rule(request):
     return request.param
 

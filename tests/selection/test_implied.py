@@ -7,13 +7,17 @@ from app.inference.preferences.implied_pairs import Implications
 from app.selection.implied_pairs import ImpliedPairFilter, mask_of_implied_pairs_to_ask
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemValues, SelectionSettings
+from tests.selection.pairs_with_comparisons import PairsWithComparisons
 
 ITEMS = 20
 ASKING = SelectionSettings(judgments_per_item=100, items_per_hit=2, gamma=0.1, min_items=2)
 ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
 
 
-@pytest.fixture(params=[rule for rule in SELECTION_RULES.values() if not rule.reads_labels], ids=lambda rule: rule.name)
+@pytest.fixture(
+    params=[*(rule for rule in SELECTION_RULES.values() if not rule.reads_labels), PairsWithComparisons],
+    ids=lambda rule: rule.name,
+)
 def index(request):
     rng = np.random.default_rng(1)
     return request.param.make_index(

@@ -44,6 +44,7 @@ class InOrder:
     name: str = "in_order"
     title: str = "In order: the items with the fewest judgments"
     reads_labels: bool = False
+    reads_comparisons: bool = False
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False

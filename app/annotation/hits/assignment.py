@@ -15,7 +15,7 @@ from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, fetch_first_row, row_columns_sql
-from app.designs.criteria import LabelledCampaign
+from app.designs.criteria import ComparingCampaign, LabelledCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import RemarkTarget
 from app.designs.unjudged import UNJUDGED_KEY
@@ -90,7 +90,7 @@ HELD_SEGMENTS_SQL = f"""
     END"""
 
 
-class ServedCampaign(LabelledCampaign, IndexSettings):
+class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     """Columns of a campaign that annotators' pages and the serving of HITs read."""
 
     link_key: str
@@ -107,6 +107,7 @@ class ServedCampaign(LabelledCampaign, IndexSettings):
     criteria_settings: list[CriterionSettings]
     criteria_shown: str
     asked_criterion: int | None
+    tie_margin_points: int
     show_numbers: bool
     content: str
     source_column: str | None

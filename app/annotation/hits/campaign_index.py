@@ -152,6 +152,7 @@ class CampaignIndex:
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
         own_answers: Implied pairs by annotator id.
+        comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
 
     """
 
@@ -164,6 +165,7 @@ class CampaignIndex:
     server_started: datetime
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
+    comparisons_watermark: str | None = None
     own_answers: LRUCache[int, OwnAnswerHistory] = field(
         default_factory=lambda: LRUCache(
             MAX_HISTORY_BYTES, lambda own: min(own.implied_pairs.implications.nbytes, MAX_HISTORY_BYTES)

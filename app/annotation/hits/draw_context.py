@@ -1,4 +1,5 @@
-"""Inputs of a draw besides scores, for rules that need them: label counts, and pairs that own answers imply.
+"""Inputs of a draw besides scores, for rules that need them: label counts, comparisons, and pairs that own answers
+imply.
 
 Only new data is read: items that were answered since, and new answers of this annotator. Like the copy of the
 posteriors, these inputs only decide what to ask: they may be stale, never wrong.
@@ -7,17 +8,22 @@ posteriors, these inputs only decide what to ask: they may be stale, never wrong
 import asyncio
 from collections.abc import Sequence
 
+import numpy as np
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, OwnAnswerHistory
+from app.database.bulk import NumberColumn, fetch_arrays_on_driver
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.design import Design
+from app.designs.scale import MAX_POINTS
 from app.inference.preferences.implied_pairs import Implications
+from app.record.changes import responses_since_sql
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.record.responses import COUNTING_RESPONSES_CONDITION, Response
+from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, judgments_sql, sort_columns_by_seq
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.label_rules import LabelIndex
+from app.selection.pairs_rule import ComparisonLog, PairsIndex
 
 MAX_ANSWERS_ON_EVENT_LOOP = 200  # more answers are processed in a thread
 
@@ -29,6 +35,13 @@ SELECT_ITEM_LABELS = text(f"""
 SELECT_OWN_ANSWERS = text(f"""
     SELECT seq, r.items AS hit_items, r.values AS hit_values, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses r
     WHERE campaign_id = :campaign AND annotator_id = :annotator AND seq > :after ORDER BY seq
+""")
+
+
+FIND_NEW_JUDGMENTS = judgments_sql(f"""
+    ($4::text IS NULL OR seq = ANY (ARRAY(
+        WITH recent AS MATERIALIZED ({responses_since_sql("$4")}) SELECT seq FROM recent WHERE campaign_id = $1
+    )))
 """)
 
 
@@ -61,6 +74,44 @@ async def update_index_label_counts(
             ItemLabels,
         )
         index.update_labels([row.number for row in rows], [row.labels for row in rows])
+
+
+async def update_index_comparisons(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+) -> None:
+    """Update the index with all comparisons up to its posteriors, if the rule reads them."""
+    log = campaign_index.index.log if isinstance(campaign_index.index, PairsIndex) else None
+    since, until = campaign_index.comparisons_watermark, campaign_index.watermark
+    if log is None or since == until:
+        return
+    judgments = await load_new_judgments(connection, assignment, since, until)
+    add_comparisons(log, assignment, judgments)
+    campaign_index.comparisons_watermark = until
+    if (fit := log.begin_due_fit()) is not None:
+        log.use_fit(*await asyncio.to_thread(fit))
+
+
+async def load_new_judgments(
+    connection: Driver, assignment: AssignmentState, since: str | None, until: str
+) -> dict[str, NumberColumn]:
+    """Return the judgments written between two watermarks, or all until the second one, in order."""
+    arguments = assignment.campaign_id, 0, None, since, until, None, 0
+    return sort_columns_by_seq(
+        await fetch_arrays_on_driver(
+            connection, FIND_NEW_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8"
+        )
+    )
+
+
+def add_comparisons(log: ComparisonLog, campaign: AssignmentState, judgments: dict[str, NumberColumn]) -> None:
+    """Add the comparisons of every two items that were judged in one HIT; another request may have added some."""
+    if not len(judgments["seq"]):
+        return
+    hits = np.unique(judgments["seq"], return_inverse=True)[1]
+    (criterion,) = campaign.criteria  # the rule refuses several
+    shares = criterion.design.to_points(judgments["value"], hits) / MAX_POINTS
+    ties = criterion.design.equal_means == "tie"
+    log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
 
 
 async def implied_pairs_filter(

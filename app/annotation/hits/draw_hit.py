@@ -9,7 +9,11 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_context import implied_pairs_filter, update_index_label_counts
+from app.annotation.hits.draw_context import (
+    implied_pairs_filter,
+    update_index_comparisons,
+    update_index_label_counts,
+)
 from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffle_with_always_shown_items
 from app.annotation.hits.iteration_schedule import propose_scheduled_hit
 from app.database.session import Driver
@@ -35,6 +39,7 @@ async def propose_hit(
     if assignment.selection == "iterations":
         return await propose_scheduled_hit(connection, assignment, campaign_index, cache, now=now)
     await update_index_label_counts(connection, assignment, campaign_index)
+    await update_index_comparisons(connection, assignment, campaign_index)
     return draw_streaming_hit(
         assignment,
         campaign_index,
