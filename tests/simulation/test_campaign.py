@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 
-from app.inference.online.law import LawParameters
+from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
@@ -86,3 +86,17 @@ def test_the_same_seed_asks_the_same():
     assert list(campaign_and_people()[0].generate_hits(campaign_and_people()[1])) == list(
         campaign_and_people()[0].generate_hits(campaign_and_people()[1])
     )
+
+
+def test_the_rule_for_comparisons_learns_from_every_two_items_of_a_hit():
+    asking = SelectionSettings(judgments_per_item=20, items_per_hit=3, gamma=0.1)
+    rng = np.random.default_rng(3)
+    mine = SimulatedCampaign(SELECTION_RULES["pairs"], ONLINE_LAWS["trueskill"], asking, LawParameters(), 10, rng)
+    reasons = []
+    for annotator in range(16):
+        draw = mine.draw(annotator)
+        reasons.append(draw.reason)
+        mine.learn_answer(AnsweredHit(annotator, draw.items, [item / 10 for item in draw.items]))
+    # Three comparisons a HIT: 25 of them, which are 5 an item, after nine HITs.
+    assert reasons == ["fewest_judgments"] * 9 + ["most_informative"] * 7
+    assert mine.score[7:].min() > mine.score[:3].max()
