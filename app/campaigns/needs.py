@@ -65,7 +65,7 @@ NEEDS = (
         "Scores for all items",
         "Every item gets a score. The least certain items are asked first.",
         ("none", "intervals", "halves"),
-        ("easl", "scores", "pairs"),
+        ("easl", "scores", "pairs", "balanced"),
         ("goal", "goal_percent", "goal_width", "goal_correlation"),
     ),
     Need(
@@ -97,7 +97,7 @@ NEEDS = (
         "A label for each item",
         "Which category is right? Items that people disagree about are asked more.",
         ("none",),
-        ("information", "entropy", "easl", "scores"),
+        ("information", "entropy", "easl", "scores", "balanced"),
         of_labels=True,
     ),
 )

@@ -303,6 +303,7 @@ class AlgorithmOne:
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
+    matches_by_score: bool = True
     make_pools: MakePools = make_highest_variance_pools
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from app.selection.balanced_rule import BALANCED_RULE
 from app.selection.even_rule import EVEN_RULE
 from app.selection.goal_rules import BEST_ITEMS_RULE, THRESHOLD_RULE
 from app.selection.index import AlgorithmOne
@@ -13,6 +14,7 @@ from app.selection.systems_rule import SYSTEMS_RULE
 ALL_SELECTION_RULES = (
     AlgorithmOne(),
     EVEN_RULE,
+    BALANCED_RULE,
     BEST_ITEMS_RULE,
     THRESHOLD_RULE,
     SYSTEMS_RULE,

@@ -202,6 +202,7 @@ class Rule(Protocol):
         needs_ordered_scores: Whether it needs scores on a scale, not confidences of labels.
         needs_bounded_scores: Whether that scale must have ends.
         for_systems_only: Whether it is only for systems, which are few.
+        matches_by_score: Whether it puts items with similar scores together, which inflates reliability.
 
     """
 
@@ -225,6 +226,9 @@ class Rule(Protocol):
 
     @property
     def for_systems_only(self) -> bool: ...
+
+    @property
+    def matches_by_score(self) -> bool: ...
 
     def make_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
         """Return the index for draws of one HIT at a time, with a copy of the values."""

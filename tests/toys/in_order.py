@@ -48,6 +48,7 @@ class InOrder:
     needs_ordered_scores: bool = False
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
+    matches_by_score: bool = False
 
     def make_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
         return InOrderIndex(values, settings)

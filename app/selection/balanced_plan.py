@@ -1,0 +1,77 @@
+"""A plan of HITs in which every item is shown equally often and pairs of items come back as late as possible.
+
+The items stand in columns, one column for each place of a HIT, and each HIT takes one item of each column. In each
+round the columns are shifted against each other, so a round shows every item once. Two items meet again only when the
+same difference of shifts comes back, which the choice of shifts puts off. The plan depends on nothing but the number of
+items and the size of HITs.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+ItemNumbers = npt.NDArray[np.intp]
+
+PLAN_SEED = 20151
+
+
+class BalancedPlan:
+    """Rounds of HITs of `size` items that show each of `item_count` items once a round.
+
+    The first item of each HIT leads it; the same items lead as long as the columns stay the same. If the number of
+    items is not a multiple of the size, some HITs of each round are one item short.
+    """
+
+    def __init__(self, item_count: int, size: int) -> None:
+        self.item_count, self.size = item_count, size
+        self.hits_per_round = max(1, -(-item_count // size))
+        self._shifts: list[ItemNumbers] = []
+        self._difference_counts: npt.NDArray[np.int64] | None = None
+        self._arrangements: dict[int, tuple[ItemNumbers, ItemNumbers]] = {}
+
+    def hits_of_round(self, number: int) -> list[list[int]]:
+        """Return the HITs of a round, numbered from 0, each led by its first item."""
+        return [self._hit_at(number, row) for row in range(min(self.hits_per_round, self.item_count))]
+
+    def hit_led_by(self, leader: int, number: int) -> list[int] | None:
+        """Return the HIT of a round that an item leads, the leader first; None if it leads none."""
+        row = int(self._arrangement(number)[1][leader])
+        return self._hit_at(number, row) if row < self.hits_per_round else None
+
+    def _hit_at(self, number: int, row: int) -> list[int]:
+        items, _ = self._arrangement(number)
+        rows = (row + self._shifts_of_round(number)) % self.hits_per_round
+        places = rows + self.hits_per_round * np.arange(self.size)
+        hit: list[int] = items[places[places < self.item_count]].tolist()
+        return hit
+
+    def _arrangement(self, number: int) -> tuple[ItemNumbers, ItemNumbers]:
+        """Return the items in the order of columns, and the place of each item; new once all shifts were used."""
+        cycle = number // self.hits_per_round
+        if cycle not in self._arrangements:
+            order = np.random.default_rng([PLAN_SEED, cycle]).permutation(self.item_count)
+            self._arrangements[cycle] = order, np.argsort(order)
+        return self._arrangements[cycle]
+
+    def _shifts_of_round(self, number: int) -> ItemNumbers:
+        step = number % self.hits_per_round
+        while len(self._shifts) <= step:
+            self._shifts.append(self._choose_shifts(len(self._shifts)))
+        return self._shifts[step]
+
+    def _choose_shifts(self, step: int) -> ItemNumbers:
+        """Return the shift of each column, (size,), whose differences came up least so far."""
+        rows = self.hits_per_round
+        if self._difference_counts is None:
+            self._difference_counts = np.zeros((self.size, self.size, rows), np.int64)
+        shifts = np.zeros(self.size, np.intp)
+        for column in range(1, self.size):
+            # Shifts in proportion to the column repeat no difference if the number of rows allows it.
+            candidates = (column * step + np.arange(rows)) % rows
+            uses = sum(
+                self._difference_counts[other, column, (candidates - shifts[other]) % rows] for other in range(column)
+            )
+            shifts[column] = candidates[np.argmin(uses)]
+        for column in range(1, self.size):
+            for other in range(column):
+                self._difference_counts[other, column, (shifts[column] - shifts[other]) % rows] += 1
+        return shifts

@@ -1,0 +1,155 @@
+"""The rule for comparisons whose reliability is measured: items equally often, each time with other items.
+
+It never looks at scores. The HITs are those of a `BalancedPlan`; where an annotator cannot be asked a HIT of the plan
+as a whole, the least judged items are drawn at random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from app.selection.balanced_plan import BalancedPlan
+from app.selection.companions import Companions
+from app.selection.even_rule import FEWEST_JUDGMENTS, LeastJudgedCompanions, LeastJudgedLeaders, even_hit_sizes
+from app.selection.index import AlgorithmOne, ItemNumbers, SelectionIndex
+from app.selection.open_items import OpenItems
+from app.selection.rule import (
+    Counts,
+    Draw,
+    ItemValues,
+    PairFilter,
+    SelectionSettings,
+    make_draw_in_random_order,
+    union_for_reading,
+)
+
+MAX_PLANNED_TRIES = 200  # leaders whose planned HIT is examined for one draw
+FIRST_PLAN_REASON = (FEWEST_JUDGMENTS, 1.0)  # HITs of a plan are not drawn
+
+
+class RandomCompanions(LeastJudgedCompanions):
+    """Companions uniformly at random, first from the items with the fewest judgments."""
+
+    def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
+        count = len(self._known.score)
+        return Companions(items, np.zeros(count), np.ones(count), 1.0)
+
+
+def make_random_pools(
+    _settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
+) -> tuple[LeastJudgedLeaders, RandomCompanions]:
+    """Make pools in which the least judged item leads, with random companions among the least judged."""
+    return LeastJudgedLeaders(items, open_items.judgments), RandomCompanions(items, open_items, gamma=1.0)
+
+
+class BalancedIndex(SelectionIndex):
+    """Draws the HIT of the plan that the least judged leader leads in the round of its number of judgments."""
+
+    def __init__(self, values: ItemValues, settings: SelectionSettings) -> None:
+        super().__init__(values, settings, make_pools=make_random_pools, reason=FEWEST_JUDGMENTS)
+        self._plan = BalancedPlan(len(values.score), settings.items_per_hit)
+
+    def draw(
+        self,
+        n: int,
+        *,
+        seen: set[int],
+        full: set[int],
+        leading: set[int],
+        allow_seen: bool,
+        initial_items: Sequence[int] = (),
+        pair_filter: PairFilter | None = None,
+        rng: np.random.Generator,
+    ) -> Draw | None:
+        """Draw a HIT of the plan of which the annotator has seen no item, else one of the least judged items."""
+        if n == self._plan.size and not initial_items and pair_filter is None:
+            hit = self._draw_planned_hit(union_for_reading(seen, full), leading, rng)
+            if hit is not None:
+                return make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, None))
+        return super().draw(
+            n,
+            seen=seen,
+            full=full,
+            leading=leading,
+            allow_seen=allow_seen,
+            initial_items=initial_items,
+            pair_filter=pair_filter,
+            rng=rng,
+        )
+
+    def _draw_planned_hit(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int] | None:
+        excluded = barred | leading
+        for tries, leader in enumerate(self.leaders.iterate_in_draw_order(excluded, rng)):
+            excluded.add(leader)
+            hit = self._plan.hit_led_by(leader, self.judgments.item(leader))
+            if hit is not None and all(self._is_open(item) and item not in barred for item in hit):
+                missing = self._plan.size - len(hit)
+                hit += self.companions.draw(leader, missing, barred, rng, chosen=hit) if missing else []
+                if len(hit) == self._plan.size:
+                    return hit
+            if tries == MAX_PLANNED_TRIES:
+                break
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedRule(AlgorithmOne):
+    """Rule whose iterations are the rounds of the plan."""
+
+    def make_index(self, values: ItemValues, settings: SelectionSettings) -> BalancedIndex:
+        return BalancedIndex(values, settings)
+
+    def schedule_iteration(
+        self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
+    ) -> list[Draw]:
+        room = settings.judgments_per_item - values.judgments_with_undrawn_items_full(settings)
+        plan = BalancedPlan(len(room), settings.items_per_hit)
+        hits = keep_open_items(planned_hits(plan, settings, iteration), room)
+        if not hits:  # the plan has passed the items that fell behind
+            hits = [[item] for item in np.flatnonzero(room > 0).tolist()]
+        hits = regroup_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
+        return [
+            make_draw_in_random_order(hit, rng, FIRST_PLAN_REASON) for hit in hits if len(hit) >= settings.min_items
+        ]
+
+
+def planned_hits(plan: BalancedPlan, settings: SelectionSettings, iteration: int) -> list[list[int]]:
+    """Return the HITs of an iteration: a round, or the next `hits_per_iteration` HITs of the plan."""
+    if settings.hits_per_iteration is None:
+        return plan.hits_of_round(iteration)
+    start = iteration * settings.hits_per_iteration
+    per_round = len(plan.hits_of_round(0))
+    places = [divmod(place, per_round) for place in range(start, start + settings.hits_per_iteration)]
+    rounds = {number: plan.hits_of_round(number) for number, _ in places}
+    return [rounds[number][row] for number, row in places]
+
+
+def keep_open_items(hits: list[list[int]], room: Counts) -> list[list[int]]:
+    """Return the HITs with the items that want more judgments than earlier HITs give them; `room` is (N,)."""
+    left = room.copy()
+    kept_hits = []
+    for hit in hits:
+        kept = [item for item in hit if left[item] > 0]
+        left[kept] -= 1
+        kept_hits += [kept] if kept else []
+    return kept_hits
+
+
+def regroup_short_hits(hits: list[list[int]], size: int, rng: np.random.Generator) -> list[list[int]]:
+    """Return the full HITs, and HITs about as long as each other of the items in short ones."""
+    full = [hit for hit in hits if len(hit) == size]
+    rest = [item for hit in hits if len(hit) < size for item in hit]
+    distinct = rng.permutation(list(dict.fromkeys(rest))).tolist()
+    ends = np.cumsum([0, *even_hit_sizes(len(distinct), size)]) if distinct else np.zeros(1, np.intp)
+    return full + [distinct[start:stop] for start, stop in pairwise(ends.tolist())]
+
+
+BALANCED_RULE = BalancedRule(
+    "balanced",
+    "Balanced: ask about all items equally often, each time with other items",
+    make_pools=make_random_pools,
+    matches_by_score=False,
+    reason=FEWEST_JUDGMENTS,
+)
