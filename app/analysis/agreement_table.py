@@ -320,8 +320,10 @@ def agreement_measure_row(
     return (*name, *to_cells((result.value, result.low, result.high, *counts)), result.sentence, own_notes or None)
 
 
+AGREEMENT_SECTION = TableSection("agreement", "Agreement")
+
 AGREEMENT_TABLE = TableMethod(
-    TableSection("agreement", "Agreement"),
+    AGREEMENT_SECTION,
     "Agreement",
     "The usual coefficients of agreement between annotators, each with its 95 % interval over items. Agreement does "
     "not prove that scores are right: annotators who share a mistake agree too.",

@@ -199,8 +199,10 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
     return transitivity.fit(first, second, outcomes, annotators, n_annotators=answers.n_annotators, hits=hits)
 
 
+ANNOTATOR_SECTION = TableSection("annotators", "Annotators")
+
 ANNOTATOR_TABLE = TableMethod(
-    TableSection("annotators", "Annotators"),
+    ANNOTATOR_SECTION,
     "Annotators",
     "How much each annotator did, how their answers are spread, how well they agree with others, and how consistent "
     "they are. Agreement with the others does not prove that answers are right: an annotator who differs may know "

@@ -30,17 +30,26 @@ def can_read_answers_as(wanted_kind: JudgmentKind, given_kind: ValueKind) -> boo
     return wanted_kind in READABLE_KINDS[given_kind]
 
 
-def refuse_unreadable_answers(title: str, readable_kinds: Collection[JudgmentKind], answers: Answers) -> None:
+def refuse_unreadable_answers(
+    title: str, readable_kinds: Collection[JudgmentKind], answers: Answers, *, as_given: bool = False
+) -> None:
     """Refuse a method that cannot read these answers in any of its kinds.
+
+    Args:
+        title: Title of the method.
+        readable_kinds: Kinds of answers that it reads.
+        answers: The campaign's answers.
+        as_given: Whether it reads only answers that are of such a kind, and none that could be read as one.
 
     Raises:
         Inestimable: `method_reads_other_answers`.
 
     """
-    if not any(can_read_answers_as(kind, answers.value_kind) for kind in readable_kinds):
+    given = answers.value_kind
+    if not any(kind == given or (not as_given and can_read_answers_as(kind, given)) for kind in readable_kinds):
         kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
         raise Inestimable(
-            f"“{title}” reads {kind_words}. Annotators in this campaign give {ANSWER_KIND_WORDS[answers.value_kind]}, "
+            f"“{title}” reads {kind_words}. Annotators in this campaign give {ANSWER_KIND_WORDS[given]}, "
             "which it cannot read.",
             code="method_reads_other_answers",
         )

@@ -81,7 +81,9 @@ def methods_for_design(design: Design, items_per_hit: int | None = None) -> Avai
     tables = {
         name: table
         for name, table in TABLE_METHODS.items()
-        if kinds.intersection(table.reads) and (design.compares_pairs or not table.needs_free_pairs)
+        if kinds.intersection(table.reads)
+        and (design.compares_pairs or not table.needs_free_pairs)
+        and (design.value_kind == "order" or not table.needs_order)
     }
     return AvailableMethods(scores, tables, class_count, bool(design.always_shown), design.default_method)
 
@@ -136,5 +138,5 @@ def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
 
 def apply_table_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
     """Return a table. Raises as `apply_score_method` does."""
-    refuse_unreadable_answers(method.title, method.reads, answers)
+    refuse_unreadable_answers(method.title, method.reads, answers, as_given=method.needs_order)
     return method.fit(answers, options)

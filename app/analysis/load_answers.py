@@ -17,7 +17,8 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.designs.unjudged import UNJUDGED_KEY
-from app.inference.ground.arrays import Array
+from app.inference.ground.arrays import Array, Integers
+from app.record.answer_seconds import load_answer_seconds
 from app.record.changes import Watermark
 from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_columns
 
@@ -93,9 +94,30 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
     }
     return replace(
         answers,
+        seconds=await load_seconds_of_hits(connection, criterion, answers),
         scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
         profile_answers=answers_by_question,
     )
+
+
+async def load_seconds_of_hits(
+    connection: AsyncConnection, criterion: Criterion[Campaign], answers: Answers
+) -> Array | None:
+    """Return how long each answer took, (H,), NaN where it is unknown; None for designs that do not compare items."""
+    if criterion.design.value_kind != "order":
+        return None
+    answer_seconds = await load_answer_seconds(connection, criterion.campaign.id)
+    return align_seconds_with_hits(answers.seq, answer_seconds["seq"], answer_seconds["seconds"])
+
+
+def align_seconds_with_hits(seq: Integers, known_seq: NumberColumn, known_seconds: NumberColumn) -> Array:
+    """Return the seconds of the responses `seq`, (H,), in ascending order; NaN where they are not among the known."""
+    seconds = np.full(len(seq), np.nan)
+    places = np.searchsorted(seq, known_seq)
+    is_match = places < len(seq)
+    is_match[is_match] = seq[places[is_match]] == known_seq[is_match]
+    seconds[places[is_match]] = known_seconds[is_match]
+    return seconds
 
 
 async def load_scores_by_criterion(
@@ -186,6 +208,7 @@ def assemble_answers(
         classes=design.classes,
         always_shown=criterion.campaign.always_shown,
         compares_pairs=design.compares_pairs,
+        matches_by_score=criterion.campaign.rule.matches_by_score,
         ids=[row.external_id for row in items],
         shown=[row.shown for row in items],
         systems=[row.system for row in items],

@@ -71,6 +71,12 @@ def preference_pair_columns_in_groups(
     )
 
 
+def fit_bradley_terry(answers: Answers, pairs: PairColumns) -> PairwiseScores:
+    """Return the Bradley-Terry fit of the pairs of `preference_pair_columns`."""
+    first, second, outcomes, _ = pairs
+    return bradley_terry.fit(first, second, outcomes, n_items=answers.n_items)
+
+
 def make_pairwise_score_function(
     estimate: Callable[..., PairwiseScores | ExpectedWins], *method_notes: Note
 ) -> Callable[[Answers], Scores]:

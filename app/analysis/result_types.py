@@ -55,6 +55,9 @@ class Answers:
         classes: Names of the classes.
         always_shown: Items that are in every HIT, as a baseline is.
         compares_pairs: Whether every HIT compares two items, which may be any two.
+        matches_by_score: Whether the selection rule puts items with similar scores together.
+        seconds: Seconds from getting each HIT to its answer, (H,); NaN for imported answers. None if they were not
+            read.
         unjudged_counts: How many items each annotator could not judge, (A,); None if the campaign does not offer this.
         names_without_judgment: Names of annotators who could judge no item; they are not among the A annotators.
         scores_by_criterion: Scores of the same judgments by each criterion, (J,), by name; empty for a single
@@ -84,6 +87,8 @@ class Answers:
     classes: Sequence[str] = ()
     always_shown: Sequence[int] = ()
     compares_pairs: bool = False
+    matches_by_score: bool = False
+    seconds: Array | None = None
     unjudged_counts: Integers | None = None
     names_without_judgment: Sequence[str] = ()
     scores_by_criterion: Mapping[str, Array] = field(default_factory=dict)

@@ -78,7 +78,7 @@ async def fit_lazy_export_table(
     relevant_options = method.relevant_options(request.options)
 
     def rows(answers: Answers) -> LazyTable:
-        refuse_unreadable_answers(method.title, method.reads, answers)
+        refuse_unreadable_answers(method.title, method.reads, answers, as_given=method.needs_order)
         return fit(answers, relevant_options)
 
     return (

@@ -22,28 +22,15 @@ from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
 from app.record import law_storage, responses
+from app.record.answer_seconds import load_answer_seconds
 from app.record.law_storage import Revision
 
 MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
 MAX_RULE_JUDGMENTS = 3_000_000  # a longer record is read from its end
 
-# Time of the first answer to the HIT.
-FIRST_ANSWERED_AT = """
-    CASE WHEN r.replaces IS NULL THEN r.received_at ELSE (
-        SELECT f.received_at FROM responses f
-        WHERE f.campaign_id = r.campaign_id AND f.hit_id = r.hit_id AND f.replaces IS NULL) END"""
-
-# Only answers given in Easel: the time of imported answers is unknown.
 COUNTING_RESPONSES_SQL = responses.responses_that_count_condition(
     "$1", responses.LAST_DECISION_SQL.format(campaign="$1")
 )
-
-LOAD_ANSWER_SECONDS = f"""
-    SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_ANSWERED_AT} - h.issued_at)::float8 AS seconds
-    FROM (SELECT * FROM responses
-          WHERE campaign_id = $1 AND {COUNTING_RESPONSES_SQL}) AS r
-    JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
-"""
 
 # The first answer to a HIT, because a changed answer needs no new play.
 LOAD_PLAYED_SHARES = f"""
@@ -119,7 +106,7 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
     if criterion.number:
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
-    seconds = await fetch_arrays(connection, LOAD_ANSWER_SECONDS, arguments, seq="i8", annotator="i8", seconds="f8")
+    seconds = await load_answer_seconds(connection, campaign.id)
     checks = await load_check_outcomes(connection, campaign)
     if not campaign.plays_media:
         return RuleInputs(judgments, seconds, random_answer_probabilities, checks)

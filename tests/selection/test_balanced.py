@@ -12,7 +12,9 @@ from app.selection.balanced_plan import BalancedPlan
 from app.selection.balanced_rule import BALANCED_RULE, regroup_short_hits
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 
-NOBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
+
+def draw_hit(index, rng, *, seen=frozenset(), leading=frozenset()):
+    return index.draw(4, seen={*seen}, full=set(), leading={*leading}, allow_seen=False, rng=rng)
 
 
 def pair_counts(hits):
@@ -75,13 +77,13 @@ def test_drawn_one_at_a_time_items_are_shown_equally_often_and_no_pair_twice():
     index, rng = BALANCED_RULE.make_index(values([0] * 48), settings()), np.random.default_rng(1)
     hits = []
     for _ in range(12 * 8):
-        draw = index.draw(4, **NOBODY, rng=rng)
+        draw = draw_hit(index, rng)
         hits.append(draw.items)
         index.update(draw.items, [0.5] * 4, [0.05] * 4, (index.judgments[draw.items] + 1).tolist())
         assert np.ptp(index.judgments) <= 1
     assert set(index.judgments.tolist()) == {8}
     assert set(pair_counts(hits).values()) == {1}
-    assert index.draw(4, **NOBODY, rng=rng) is None
+    assert draw_hit(index, rng) is None
 
 
 def test_concurrent_annotators_get_different_hits_of_the_round():
@@ -89,7 +91,7 @@ def test_concurrent_annotators_get_different_hits_of_the_round():
     leading: set[int] = set()
     hits = []
     for _ in range(10):
-        draw = index.draw(4, **NOBODY | {"leading": leading}, rng=rng)
+        draw = draw_hit(index, rng, leading=leading)
         leading.add(draw.leader)
         hits.append(draw.items)
     assert sorted(item for hit in hits for item in hit) == [*range(40)]
@@ -98,7 +100,7 @@ def test_concurrent_annotators_get_different_hits_of_the_round():
 def test_an_annotator_who_has_seen_an_item_of_each_hit_gets_the_least_judged_others():
     index, rng = BALANCED_RULE.make_index(values([0] * 12), settings()), np.random.default_rng(1)
     seen = {hit[1] for hit in BalancedPlan(12, 4).hits_of_round(0)}
-    draw = index.draw(4, **NOBODY | {"seen": seen}, rng=rng)
+    draw = draw_hit(index, rng, seen=seen)
     assert not seen & {*draw.items}
 
 
@@ -106,7 +108,7 @@ def test_an_annotator_who_has_seen_an_item_of_each_hit_gets_the_least_judged_oth
 def test_counts_stay_close_if_items_do_not_fill_the_hits(items):
     index, rng = BALANCED_RULE.make_index(values([0] * items), settings()), np.random.default_rng(1)
     for _ in range(items * 6 // 4):
-        draw = index.draw(4, **NOBODY, rng=rng)
+        draw = draw_hit(index, rng)
         assert len(draw.items) == 4
         index.update(draw.items, [0.5] * 4, [0.05] * 4, (index.judgments[draw.items] + 1).tolist())
     assert np.ptp(index.judgments) <= 2

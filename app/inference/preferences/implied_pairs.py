@@ -24,9 +24,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from app.inference.ground.arrays import Integers
+from app.inference.ground.proportions import wilson_interval
 
 PairOutcome: TypeAlias = Literal[1, 0, -1]
 """Outcome of a pair: the first is better, a tie, the second is better."""
@@ -72,10 +72,8 @@ class ImpliedCounts:
         """
         if not self.asked_anyway:
             return None
-        n, share = self.asked_anyway, self.answered_otherwise / self.asked_anyway
-        z2 = float(ndtri((1 + level) / 2)) ** 2
-        middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-        return share, max(0.0, (middle - half) / (1 + z2 / n)), min(1.0, (middle + half) / (1 + z2 / n))
+        share, low, high = wilson_interval([self.answered_otherwise], [self.asked_anyway], level)
+        return float(share[0]), float(low[0]), float(high[0])
 
 
 def pair_outcome(shares: Sequence[float]) -> PairOutcome:

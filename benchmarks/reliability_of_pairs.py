@@ -1,0 +1,107 @@
+"""How far reliability figures of comparisons are from the truth, by the rule that chose the pairs.
+
+Simulated annotators prefer one of two items with Bradley-Terry probabilities. The true reliability is the squared
+correlation of the scores with the truth; with items that are all alike, it is 0.
+
+    python -m benchmarks.reliability_of_pairs [RUNS]
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.inference.ground.arrays import Array, Integers
+from app.inference.online.law import AnsweredHit, LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.preferences import bradley_terry
+from app.inference.preferences.scale_reliability import scale_separation, split_half_by_annotators
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.campaign import SimulatedCampaign
+
+ITEMS, ANNOTATORS, SPLITS = 40, 20, 20
+JUDGMENTS_PER_ITEM = (5, 10, 20)
+TRUE_SPREADS = (0.0, 1.0)  # standard deviation of the items in log odds
+RULE_NAMES = ("random pairs", "balanced", "scores", "easl")
+
+
+@dataclass(frozen=True)
+class SimulatedPairs:
+    """Comparisons of one run, (J,) each."""
+
+    first: Integers
+    second: Integers
+    outcomes: Integers
+    annotators: Integers
+
+
+def draw_pairs(rule_name: str, truth: Array, judgments_per_item: int, rng: np.random.Generator) -> SimulatedPairs:
+    """Simulate a campaign under a rule, or with pairs drawn at random."""
+    count = len(truth) * judgments_per_item // 2
+    choose, learn = make_chooser(rule_name, truth, judgments_per_item, rng)
+    rows = []
+    for _ in range(count):
+        pair, annotator = choose(), int(rng.integers(ANNOTATORS))
+        first_wins = rng.random() < 1.0 / (1.0 + np.exp(truth[pair[1]] - truth[pair[0]]))
+        rows.append((*pair, 1 if first_wins else -1, annotator))
+        learn(AnsweredHit(annotator, pair, [1.0, 0.0] if first_wins else [0.0, 1.0]))
+    return SimulatedPairs(*np.array(rows, np.intp).T)
+
+
+def make_chooser(
+    rule_name: str, truth: Array, judgments_per_item: int, rng: np.random.Generator
+) -> tuple[Callable[[], list[int]], Callable[[AnsweredHit], None]]:
+    if rule_name not in SELECTION_RULES:
+
+        def choose_at_random() -> list[int]:
+            pair: list[int] = rng.permutation(len(truth))[:2].tolist()
+            return pair
+
+        return choose_at_random, lambda _hit: None
+    campaign = SimulatedCampaign(
+        SELECTION_RULES[rule_name],
+        ONLINE_LAWS["trueskill"],
+        SelectionSettings(judgments_per_item=2 * judgments_per_item, items_per_hit=2, gamma=0.1),
+        LawParameters(),
+        len(truth),
+        rng,
+    )
+
+    def choose() -> list[int]:
+        campaign.seen.clear()
+        draw = campaign.draw(0)
+        assert draw is not None, "every item wants more judgments"
+        return draw.items
+
+    return choose, campaign.learn_answer
+
+
+def measure_run(rule_name: str, spread: float, judgments_per_item: int, seed: int) -> tuple[float, float, float]:
+    """Return scale separation reliability, the split-half figure for all annotators, and the true reliability."""
+    rng = np.random.default_rng(seed)
+    truth = spread * rng.standard_normal(ITEMS)
+    pairs = draw_pairs(rule_name, truth, judgments_per_item, rng)
+    fit = bradley_terry.fit(pairs.first, pairs.second, pairs.outcomes, n_items=ITEMS)
+    halves = split_half_by_annotators(
+        pairs.first, pairs.second, pairs.outcomes, pairs.annotators, n_items=ITEMS, splits=SPLITS, rng=rng
+    )
+    judged = np.isfinite(fit.score)
+    true_reliability = float(np.corrcoef(truth[judged], fit.score[judged])[0, 1] ** 2) if spread else 0.0
+    return scale_separation(fit.score, fit.standard_error).reliability, halves.full_length, true_reliability
+
+
+def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    print("| true spread | judgments per item | pairs by | scale separation | split halves | truth |")
+    print("|---|---|---|---|---|---|")
+    for spread in TRUE_SPREADS:
+        for judgments in JUDGMENTS_PER_ITEM:
+            for rule_name in RULE_NAMES:
+                figures = np.mean([measure_run(rule_name, spread, judgments, seed) for seed in range(runs)], axis=0)
+                print(f"| {spread:g} | {judgments} | {rule_name} |", *(f"{figure:.2f} |" for figure in figures))
+
+
+if __name__ == "__main__":
+    main()
