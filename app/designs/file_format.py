@@ -28,6 +28,11 @@ class ValueFormat:
         return self.design.value_kind == "points"
 
     @property
+    def is_order(self) -> bool:
+        """Return whether values are places, 1 for the best."""
+        return self.design.value_kind == "order"
+
+    @property
     def allowed_numbers_text(self) -> str:
         """Return the possible numbers of an item, in words."""
         return self.design.allowed_values_text

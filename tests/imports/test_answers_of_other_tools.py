@@ -246,6 +246,38 @@ async def test_choices_of_prodigy_are_read_by_label_or_number(engine, column, la
     assert done.rejected == 1
 
 
+CHOICES = "judge,candidate_chosen,candidate_not_chosen,time_taken\nAnn,s2,s1,12.5\nBen,s1,s2,7\nAnn,s3,s2,3\n"
+
+
+async def test_choices_of_no_more_marking_are_comparisons(engine):
+    campaign = await create_launched_campaign(engine, ITEMS, design="pairwise", items_per_hit=2)
+    done = await imported(engine, campaign, CHOICES)
+    assert await fetch_rows(engine, STORED) == [
+        ("elsewhere", "Ann", ["s1", "s2"], [2.0, 1.0]),
+        ("elsewhere", "Ben", ["s1", "s2"], [1.0, 2.0]),
+        ("elsewhere", "Ann", ["s2", "s3"], [2.0, 1.0]),
+    ]
+    assert done.responses == 3
+    assert await replay_is_clean(engine, campaign.slug)
+    with pytest.raises(Refusal) as problem:
+        await imported(engine, campaign, CHOICES)
+    assert problem.value.code == "assignment_known"
+
+
+async def test_choices_are_refused_where_annotators_do_not_compare(engine):
+    campaign = await create_launched_campaign(engine, ITEMS)
+    assert (await refused(engine, campaign, CHOICES)).code == "choices_not_imported"
+
+
+async def test_a_choice_without_a_candidate_or_judge_is_refused_with_its_line(engine):
+    campaign = await create_launched_campaign(engine, ITEMS, design="pairwise", items_per_hit=2)
+    header = "Judge,Candidate_Chosen,Candidate_Not_Chosen\n"
+    for row, code in (("Ann,s1,", "item_missing"), (",s1,s2", "annotator_missing")):
+        refusal = await refused(engine, campaign, f"{header}{row}\n")
+        assert refusal.code == code
+        assert refusal.details["line"] == 2
+
+
 async def test_scores_of_appraise_without_a_header_are_read_by_system_and_segment(engine):
     campaign = await create_campaign_of_systems(engine)
     ((system, segment),) = await fetch_rows(

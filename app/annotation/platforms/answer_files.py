@@ -56,7 +56,8 @@ def read_answer_file(
         options: The uploader's choices.
 
     Raises:
-        Invalid: `time_zone_unknown`, `criteria_not_imported`, `all_rejected`, and the refusals of `read_table`,
+        Invalid: `time_zone_unknown`, `criteria_not_imported`, `choices_not_imported`, `all_rejected`, and the
+            refusals of `read_table`,
             `map_to_easel_columns`, `detect_cell_formats` and the platform's reader.
 
     """
@@ -85,6 +86,12 @@ def read_result_rows(
             f"This campaign asks about {join_names(value_reader.criterion_names)}, but a result file of "
             f"{platform.title} cannot say which criterion a value is for. Nothing was imported.",
             code="criteria_not_imported",
+        )
+    if reader.notes.has_choices and not value_reader.is_order:
+        raise Invalid(
+            "This file has choices between two items, but annotators in this campaign do not compare items. Nothing "
+            "was imported.",
+            code="choices_not_imported",
         )
     try:
         return platform, file_format.read_results(upload, digest, value_reader, reader)

@@ -66,6 +66,7 @@ class ReadingNotes:
         rows: Number of rows of the file.
         lines: Number of lines of the file.
         file: Sentences about how the table was read.
+        has_choices: True if the file has choices between two items, and no values.
 
     """
 
@@ -81,6 +82,7 @@ class ReadingNotes:
     rows: int = 0
     lines: int = 0
     file: str = ""
+    has_choices: bool = False
 
 
 @dataclass

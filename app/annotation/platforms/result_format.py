@@ -67,6 +67,10 @@ class ValueReader(Protocol):
         """True if values are points from 0 to 100."""
 
     @property
+    def is_order(self) -> bool:
+        """True if values are places."""
+
+    @property
     def criterion_names(self) -> Sequence[str]:
         """Names of the campaign's criteria; empty if it has only one question."""
 

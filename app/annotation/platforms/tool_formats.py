@@ -1,10 +1,12 @@
 """Converters from annotation files of other tools to plain tables with a row for each annotation. Pure.
 
-Supported are Label Studio (JSON), Prodigy (JSON lines), Appraise (its CSV of scores, which has no header), and answers
-of crowd elements in result files of Mechanical Turk. To support another tool, add two functions and an entry in
+Supported are Label Studio (JSON), Prodigy (JSON lines), Appraise (its CSV of scores, which has no header), choices
+between two candidates (CSV of No More Marking), and answers of crowd elements in result files of Mechanical Turk. To
+support another tool, add two functions and an entry in
 `TOOL_READERS`.
 """
 
+import hashlib
 import io
 import json
 import re
@@ -28,6 +30,7 @@ APPRAISE_ROW_PATTERN = re.compile(
 )
 MAX_ROWS_FOR_COLUMN_NAMES = 1_000
 TASK_ANSWERS_COLUMN = "Answer.taskAnswers"
+CHOICE_COLUMNS = {"judge", "candidate_chosen", "candidate_not_chosen"}
 BUTTON_STATES = frozenset(("true", "false", "on", "off", ""))
 CHOSEN_BUTTON_STATES = frozenset(("true", "on"))
 LABEL_STUDIO_VALUE_KINDS = ("rating", "choices", "number", "text", "taxonomy")
@@ -181,6 +184,27 @@ def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRo
     yield values
 
 
+# No More Marking
+
+
+def is_choice_record(values: Mapping[str, Any]) -> bool:
+    return {name.strip().lower() for name in values} >= CHOICE_COLUMNS
+
+
+def iter_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+    """Yield the two candidates of a choice as a HIT: place 1 for the chosen one, 2 for the other.
+
+    The file does not say which one was on the left, so their order is that of their names. The time is not kept.
+    """
+    notes.has_choices = True
+    texts = {name.strip().lower(): format_cell(value).strip() for name, value in record.values.items()}
+    places = {texts["candidate_chosen"]: 1, texts["candidate_not_chosen"]: 2}
+    parts = (record.line, texts["judge"], *places, texts.get("time_taken", ""))
+    hit = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    for item, place in sorted(places.items()):
+        yield {"hit": hit, "annotator": texts["judge"], "item": item, "value": place}
+
+
 # Mechanical Turk: crowd elements
 
 
@@ -248,5 +272,6 @@ TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowRead
     (is_label_studio_record, iter_label_studio_rows),
     (is_prodigy_record, iter_prodigy_rows),
     (is_appraise_record, iter_appraise_rows),
+    (is_choice_record, iter_choice_rows),
     (has_task_answers, iter_task_answer_rows),
 )
