@@ -102,7 +102,7 @@ class LawRunner:
                 return await self.cached_read(self.item_tails, items, law_storage.load_item_tails)
             case ReadNextItems(last, limit):
                 return await self.read_next_items(last, limit)
-        raise TypeError(f"nothing is known of {query}")
+        raise TypeError(f"{query} is not a known query")
 
     async def read_campaign_state(self) -> StateFloats:
         if self.campaign_state is None:

@@ -119,13 +119,13 @@ class Companions:
         held = np.array(sorted(chain.from_iterable(self._cells)), np.intp)
         counts = [len(bag) for bag in self._cells]
         if not np.array_equal(held, items) or self._size != len(items):
-            raise ValueError(f"{held.tolist()} lie in cells, not {items.tolist()}")
+            raise ValueError(f"the cells hold {held.tolist()}, not {items.tolist()}")
         if self._count.tolist() != counts or len(self._number) != np.count_nonzero(counts):
-            raise ValueError("the cells are not what is known of them")
+            raise ValueError("the counts of the cells are wrong")
         for leader in range(len(self._score)):
             bound = self._log_quality_bounds(leader)[self._cell_of[held]]
             if np.any(self._log_quality(leader, held.tolist()) > bound + 1e-9 * (1 + np.abs(bound))):
-                raise ValueError(f"beside {leader}, an item lies above the bound of its cell")
+                raise ValueError(f"for the leader {leader}, an item is above the bound of its cell")
 
     def match_quality_with(self, leader: int, items: list[int]) -> Array:
         """Return the match quality of items with a leader, (n,), as a draw computes it."""

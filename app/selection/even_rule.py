@@ -70,7 +70,7 @@ class LeastJudgedLeaders:
         expected = sorted((self._judgments.item(item), item) for item in items.tolist())
         held = sorted((count, item) for count, bag in self._alike.items() for item in bag)
         if held != expected or self._size != len(expected):
-            raise ValueError(f"found were {held}, not {expected}")
+            raise ValueError(f"found {held}, not {expected}")
 
 
 class LeastJudgedCompanions:

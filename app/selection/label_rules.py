@@ -126,7 +126,7 @@ class LabelIndex(OpenItems):
         """Raise ValueError unless each item that wants judgments is in the bucket of its labels alone. For tests."""
         held = sorted((item, labels) for labels, bag in self._open.items() for item in bag)
         if held != [(item, self._labels[item]) for item in self.open_items()] or len(held) != self._size:
-            raise ValueError(f"in bags lie {held}")
+            raise ValueError(f"the buckets hold {held}")
         if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
             raise ValueError("the counts of labels are not those of the items")
 

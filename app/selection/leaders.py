@@ -111,11 +111,11 @@ class HighestVarianceLeaders:
         found_order = [(value, sorted(self._tied[value])) for value in self._iterate_descending()]
         expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
         if [pair for pair in found_order if pair[1]] != expected or self._size != len(items):
-            raise ValueError(f"found were {found_order}, not {expected}")
+            raise ValueError(f"found {found_order}, not {expected}")
         if not len(found_order) == len(dict(found_order)) == len(self._heap) == len(self._tied):
-            raise ValueError("a variance is there twice, or in one place only")
+            raise ValueError("a variance occurs twice, or is missing in one place")
         if found_order and not found_order[0][1]:
-            raise ValueError("nobody leads although somebody may")
+            raise ValueError("the first variance has no item")
 
     @property
     def distinct_variance_count(self) -> int:

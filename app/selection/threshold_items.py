@@ -152,7 +152,7 @@ class NearLineLeaders:
             excluded.add(item)
             found_order.append(item)
         if sorted(found_order) != items.tolist() or self._size != len(items):
-            raise ValueError(f"found were {sorted(found_order)}, not {items.tolist()}")
+            raise ValueError(f"found {sorted(found_order)}, not {items.tolist()}")
         gains = self.log_gains(np.array(found_order, np.intp))
         if np.any(np.diff(gains) > BOUND_SLACK * np.abs(gains[1:])):
             raise ValueError("an item comes before one of higher gain")

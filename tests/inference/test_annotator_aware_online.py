@@ -250,7 +250,7 @@ def test_what_is_looked_at_must_be_at_hand():
     _, hits = campaign(4, 2)
     learned = learned_from(hits)
     learned.items = [item._replace(looked=None) for item in learned.items]
-    with pytest.raises(ValueError, match="must be given"):
+    with pytest.raises(ValueError, match="needs its scanned judgments"):
         learned.apply_hit(hits[0])
 
 

@@ -359,7 +359,7 @@ def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_e
 
 @pytest.mark.parametrize(
     ("array", "value", "said"),
-    [("score", 0.9, "above the bound"), ("variance", 0.3, "found were"), ("judgments", 99, "found were")],
+    [("score", 0.9, "above the bound"), ("variance", 0.3, "found"), ("judgments", 99, "found")],
 )
 def test_an_arrangement_that_is_not_that_of_the_arrays_is_noticed(array, value, said):
     index = index_of()

@@ -263,14 +263,14 @@ def _start_parameters(start: StartingPoint, label_matrix: LabelMatrix, smoothing
     if start == "votes":
         return latent_classes.parameters_from_votes(label_matrix, smoothing)
     if not 1.0 / label_matrix.n_labels < start < 1.0:
-        raise ValueError(f"an accuracy to start from lies between 1/{label_matrix.n_labels} and 1, not at {start}")
+        raise ValueError(f"a starting accuracy must lie between 1/{label_matrix.n_labels} and 1, not be {start}")
     return latent_classes.parameters_from_accuracy(start, label_matrix)
 
 
 def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix) -> ClassParameters:
     """Return the result's parameters for the annotators of these labels; a new annotator starts as typical."""
     if len(result.prevalence) != label_matrix.n_labels:
-        raise ValueError(f"the start is of {len(result.prevalence)} classes, not of {label_matrix.n_labels}")
+        raise ValueError(f"the start has {len(result.prevalence)} classes, not {label_matrix.n_labels}")
     response = np.full((label_matrix.n_annotators, label_matrix.n_labels, label_matrix.n_labels), np.nan)
     common_count = min(len(result.response), label_matrix.n_annotators)
     response[:common_count] = result.response[:common_count]

@@ -228,7 +228,7 @@ class AwareLawBeliefs:
                 return {number: self.annotators[number] for number in annotators if number in self.annotators}
             case ReadPriors(items):
                 return [self.priors[number] for number in items]
-        raise TypeError(f"nothing is known of {query}")
+        raise TypeError(f"{query} is not a query of this law")
 
     def _store_change(self, change: HitChange) -> None:
         self.state[:, change.items] = change.state

@@ -97,7 +97,7 @@ class ItemState(NamedTuple):
         Raises ValueError if the scanned judgments are not loaded.
         """
         if self.looked is None and self.floats:
-            raise ValueError("what was known of an item that is looked at must be given")
+            raise ValueError("an item that is scanned needs its scanned judgments")
         looked = (np.empty(0) if self.looked is None else self.looked).reshape(-1, JUDGMENT_SIZE)
         if not self.unscanned_count:  # as of nearly all that are looked at again
             return looked

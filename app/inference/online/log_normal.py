@@ -121,7 +121,7 @@ def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float]
 
 def _log_odds(share: float) -> float:
     if not 0.0 < share < 1.0:
-        raise ValueError(f"the share of a ratio lies between 0 and 1, not at {share}")
+        raise ValueError(f"the share of a ratio must lie between 0 and 1, not be {share}")
     return math.log(share) - math.log1p(-share)
 
 
