@@ -192,8 +192,8 @@ def test_empty_columns_and_rows_of_a_sheet_are_left_out_and_told(separator):
     assert found == ROWS
     assert upload.columns == ("id", "text")
     assert (upload.row_count, upload.line_count) == (5, 8)
-    assert "2 columns without a name or content skipped." in upload.notes
-    assert "2 rows without any content skipped." in upload.notes
+    assert "Skipped 2 columns without a name or content." in upload.notes
+    assert "Skipped 2 rows without any content." in upload.notes
 
 
 def test_rows_may_have_empty_cells_beyond_the_header_and_columns_may_lie_apart():

@@ -121,7 +121,8 @@ def scores_of_assessment(assessment: DirectAssessment) -> Scores:
 
 MEAN_METHOD = ScoreMethod(
     "Mean",
-    "All judgments count equally, and 20 points mean the same to every annotator and everywhere on the scale.",
+    "All judgments count equally, and a difference of 20 points means the same to every annotator and everywhere on "
+    "the scale.",
     "points, 0 to 100",
     mean_scores,
     is_default=True,

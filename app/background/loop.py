@@ -47,7 +47,7 @@ class BackgroundLoop:
 
     def check_health(self) -> CheckResult:
         if self._task is None or self._task.done():
-            return CheckResult(ok=False, detail="It does not run.")
+            return CheckResult(ok=False, detail="It is not running.")
         if self.failures:
             return CheckResult(
                 ok=False, detail=f"Failed {self.failures} times in a row ({self._problem}); tried again."

@@ -164,7 +164,7 @@ def forecast_notes(snapshot: CampaignSnapshot, findings: ForecastFindings | None
     judgments = int(snapshot.drawn_judgments.sum())
     middle, low, high = (None if total is None else max(0, total - judgments) for total in findings.totals)
     if middle is None:
-        return ["By the plan, it is out of reach with these annotators."]
+        return ["According to the plan, it is out of reach with these annotators."]
     most = "many more" if high is None else f"{high:,}"
     notes = [f"Needs about {middle:,} more ({low or 0:,} to {most})"]
     if high is None or high > snapshot.judgments_left:

@@ -66,7 +66,7 @@ class PosteriorSchema(BaseModel):
     judgments: int
     mean_score: float | None = Field(
         description="Mean of the scores given, 0 to 1; a ratio r counts as r / (1 + r), and a place as the share of "
-        "the other items of its HIT that it beats. Null without any, and of labels, which have no order."
+        "the other items of its HIT that it beats. Null if there are none, and for labels, which have no order."
     )
     standard_error: float | None = Field(
         description="Standard error of that mean, from how far annotators differ; null while no two differ on any item."

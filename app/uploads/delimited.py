@@ -91,7 +91,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     elif quote_mode == QUOTES_ENCLOSE_CELLS and is_tsv:
         notes.append("Quotation marks enclose cells and are not part of the text.")
     if scan.empty_row_count:
-        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content skipped.")
+        notes.append(f"Skipped {pluralize(scan.empty_row_count, 'row')} without any content.")
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
@@ -306,7 +306,7 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
                 "Name it, or remove it.",
             )
     if unnamed_positions:
-        notes.append(f"{pluralize(len(unnamed_positions), 'column')} without a name or content skipped.")
+        notes.append(f"Skipped {pluralize(len(unnamed_positions), 'column')} without a name or content.")
     columns = {position: name for position, name in enumerate(names) if name}
     check_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes

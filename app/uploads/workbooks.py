@@ -81,7 +81,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     if len(worksheets) > 1:
         notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
     if scan.empty_row_count:
-        notes.append(f"{pluralize(scan.empty_row_count, 'row')} without any content skipped.")
+        notes.append(f"Skipped {pluralize(scan.empty_row_count, 'row')} without any content.")
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),

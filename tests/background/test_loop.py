@@ -66,7 +66,7 @@ async def test_a_loop_that_fails_shows_how_often_and_a_stopped_one_that_it_does_
     assert "times in a row (ValueError)" in detail
     assert "secret" not in detail
     await loop.stop()
-    assert loop.check_health() == (False, "It does not run.")
+    assert loop.check_health() == (False, "It is not running.")
 
 
 async def test_pauses_double_after_failures_up_to_a_limit(monkeypatch):

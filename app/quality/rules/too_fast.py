@@ -23,8 +23,8 @@ class TooFast(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Answers too fast"
     condition: ClassVar[str] = (
-        "an annotator answers most tasks in less than {share_percent} % of the usual time, which "
-        "annotators with {fewest_hits} or more tasks define"
+        "an annotator answers most tasks in less than {share_percent} % of the usual time of annotators "
+        "with {fewest_hits} or more tasks"
     )
     explanation: ClassVar[str] = (
         "Finds people who take only a small part of the usual time, which is the median of the others’ medians. "

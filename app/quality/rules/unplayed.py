@@ -20,8 +20,8 @@ class UnplayedRule(QualityRule):
     reads_values: ClassVar[bool] = False
     title: ClassVar[str] = "Does not play recordings"
     condition: ClassVar[str] = (
-        "an annotator plays less than {least_percent} % of a recording or video more often than for {careful_percent} "
-        "% of the items"
+        "an annotator plays less than {least_percent} % of the recording or video for more than {careful_percent} % "
+        "of the items"
     )
     explanation: ClassVar[str] = (
         "Finds people who judge recordings or videos after playing only a small part of them. The longest part that "
