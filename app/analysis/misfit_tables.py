@@ -27,7 +27,7 @@ MISFIT_COLUMNS = (
     Column("outfit", "Outfit"),
     Column("flag", "Flag", "text"),
 )
-SECONDS_COLUMN = Column("seconds", "Median seconds per HIT")
+SECONDS_COLUMN = Column("seconds", "Median seconds per task")
 LEFT_COLUMNS = (
     Column("left", "Share of choices on the left"),
     Column("left_low", "Left, low (95 %)"),

@@ -13,7 +13,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_sql import LEASE_FUNCTION, SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
+from app.annotation.hits.lease_sql import LEASE_FUNCTION
+from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import settings_of_campaign
 from app.database import migrate
 from app.database.migrate import alembic_configuration, newest_schema_revision, upgrade_schema

@@ -112,14 +112,14 @@ def test_random_and_reversed_annotators_are_recognised_and_careful_ones_are_not_
 
 
 def test_scores_are_closer_to_the_truth_than_bradley_terrys_where_some_answer_at_random():
-    gains = {0.0: [], 0.15: [], 0.3: []}
+    gains: dict[float, list[float]] = {0.0: [], 0.15: [], 0.3: []}
     for share, found in gains.items():
         for seed in range(6):
             rng = np.random.default_rng([seed, 8])
             truth = rng.normal(0, 1.5, 100)
-            *pairs, annotators = judged_pairs(truth, crowd_of(share, rng), 600, rng)
-            aware = aware_bradley_terry.fit(*pairs, annotators, n_items=100)
-            plain = bradley_terry.fit(*pairs, n_items=100)
+            first, second, outcomes, annotators = judged_pairs(truth, crowd_of(share, rng), 600, rng)
+            aware = aware_bradley_terry.fit(first, second, outcomes, annotators, n_items=100)
+            plain = bradley_terry.fit(first, second, outcomes, n_items=100)
             found.append(spearman(aware.score, truth) - spearman(plain.score, truth))
     assert np.mean(gains[0.0]) > -0.005
     assert np.mean(gains[0.15]) > 0.015

@@ -95,6 +95,7 @@ def test_the_rule_for_comparisons_learns_from_every_two_items_of_a_hit():
     reasons = []
     for annotator in range(16):
         draw = mine.draw(annotator)
+        assert draw is not None
         reasons.append(draw.reason)
         mine.learn_answer(AnsweredHit(annotator, draw.items, [item / 10 for item in draw.items]))
     # Three comparisons a HIT: 25 of them, which are 5 an item, after nine HITs.

@@ -19,55 +19,34 @@ and time spent waiting counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import TextClause, text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
 from app.annotation.hits.hit_proposal import HitProposal
+from app.annotation.hits.lease_parameters import HoldParameters, LeaseParameters, RenewalParameters
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
+from app.annotation.hits.shown_items_sql import (
+    SHOWN_ITEMS_ARGUMENTS,
+    SHOWN_OUTPUTS_ARGUMENTS,
+    ShownItems,
+    call_with_leased_hit,
+    list_argument_types,
+)
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_open_sql
 from app.database.session import (
     Driver,
     Record,
-    SharedParameters,
     compile_statement,
     execute_statement,
     fetch_first_row,
     fetch_value,
 )
-from app.designs.content import SourceAndReference
 from app.quality.checks import placed_checks_json
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-
-# The researcher's ids and the texts of :items of :campaign, in that order, as the HIT :hit shows them: texts that were
-# corrected after its lease are still the former ones.
-SELECT_SHOWN_ITEMS_OF_HIT = """
-    SELECT array_agg(i.external_id ORDER BY place) AS ids,
-           array_agg(coalesce(former.shown, i.shown) ORDER BY place) AS texts
-    FROM items i CROSS JOIN array_position(CAST(:items AS int[]), i.number) AS place LEFT JOIN LATERAL (
-        SELECT v.shown FROM item_versions v
-        WHERE v.campaign_id = i.campaign_id AND v.item = i.number AND v.last_hit >= :hit ORDER BY v.version LIMIT 1
-    ) AS former ON true
-    WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:items AS int[]))"""
-
-# The same for outputs for :segment, with source and reference; :shown are the items of the HIT that the page shows.
-SELECT_SHOWN_OUTPUTS_OF_HIT = """
-    SELECT shown.ids, shown.texts, s.source, s.reference FROM segments s, LATERAL (
-        SELECT array_agg(i.external_id ORDER BY place) AS ids,
-               array_agg(coalesce(former.shown, o.shown) ORDER BY place) AS texts
-        FROM items i JOIN outputs o ON o.campaign_id = :campaign AND o.segment = s.number AND o.item = i.number
-        CROSS JOIN array_position(CAST(:shown AS int[]), i.number) AS place LEFT JOIN LATERAL (
-            SELECT v.shown FROM output_versions v
-            WHERE v.campaign_id = o.campaign_id AND v.segment = o.segment AND v.item = o.item AND v.last_hit >= :hit
-            ORDER BY v.version LIMIT 1
-        ) AS former ON true
-        WHERE i.campaign_id = :campaign AND i.number = ANY(CAST(:shown AS int[]))
-    ) AS shown
-    WHERE s.campaign_id = :campaign AND s.number = CAST(:segment AS int)"""
 
 # :capped are the items of a HIT that have a limit on judgments: all but those that every HIT shows.
 LOCK_POSTERIORS_SQL = f"""
@@ -193,11 +172,6 @@ LEASE_PARAMETER_TYPES = {
 }
 
 
-def list_argument_types(names: Sequence[str]) -> str:
-    """Return the declaration of a function's arguments."""
-    return ", ".join(f"{name} {LEASE_PARAMETER_TYPES[name]}" for name in names)
-
-
 # Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
 # holds this function, so a change of `LEASE_FUNCTION` needs a migration; a test compares the two. Each condition is
 # written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the arguments.
@@ -222,42 +196,9 @@ LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = compile_statement(
 )
 LEASE_FUNCTION = f"""
     CREATE FUNCTION easel_lease(
-        {list_argument_types(LEASE_ARGUMENTS)},
+        {list_argument_types(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
         OUT leased bigint, OUT until timestamptz
     ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
-"""
-
-
-# What the leased HIT shows. A statement has one snapshot from before its locks, so a correction stored meanwhile
-# is seen only by the statements of a volatile function. The database holds it, like `LEASE_FUNCTION`.
-SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = compile_statement(
-    text(f"""
-    #variable_conflict use_column
-    BEGIN
-        SELECT shown.ids, shown.texts INTO ids, texts FROM ({SELECT_SHOWN_ITEMS_OF_HIT}) AS shown;
-    END
-    """)
-)
-SHOWN_ITEMS_FUNCTION = f"""
-    CREATE FUNCTION easel_shown_items(
-        {list_argument_types(SHOWN_ITEMS_ARGUMENTS)},
-        OUT ids text[], OUT texts text[]
-    ) LANGUAGE plpgsql AS $${SHOWN_ITEMS_BODY}$$
-"""
-SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = compile_statement(
-    text(f"""
-    #variable_conflict use_column
-    BEGIN
-        SELECT shown.ids, shown.texts, shown.source, shown.reference INTO ids, texts, source, reference
-        FROM ({SELECT_SHOWN_OUTPUTS_OF_HIT}) AS shown;
-    END
-    """)
-)
-SHOWN_OUTPUTS_FUNCTION = f"""
-    CREATE FUNCTION easel_shown_outputs(
-        {list_argument_types(SHOWN_OUTPUTS_ARGUMENTS)},
-        OUT ids text[], OUT texts text[], OUT source text, OUT reference text
-    ) LANGUAGE plpgsql AS $${SHOWN_OUTPUTS_BODY}$$
 """
 
 
@@ -269,11 +210,6 @@ def lease_hit_statement(shown_sql: str) -> TextClause:
          LATERAL ({shown_sql}) AS shown
     WHERE leased.id IS NOT NULL
 """)
-
-
-def call_with_leased_hit(function: str, arguments: Sequence[str]) -> str:
-    """Return SQL that calls a function with these parameters, and with the HIT that was just leased."""
-    return f"SELECT * FROM {function}({', '.join('leased.id' if name == 'hit' else f':{name}' for name in arguments)})"
 
 
 LOCK_AND_LEASE = lease_hit_statement(call_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
@@ -291,84 +227,6 @@ RENEW_LEASE = text(f"""
       AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at
 """)
-
-
-@dataclass(slots=True, kw_only=True)
-class HoldParameters(SharedParameters):
-    """Parameters of `ANNOTATOR_MAY_HOLD_HIT` and `HAS_ROOM_IN_EVERY_ITEM`, and of the locks that they need.
-
-    Args:
-        campaign: Id of the campaign.
-        hit: Id of the HIT; 0 for one that is not stored yet.
-        annotator: Id of the annotator.
-        assignment: Id of the assignment.
-        segment: Segment of the HIT, if its items are systems.
-        capped: Items of the HIT that have a limit on judgments.
-        few_open: True if open HITs are known to be few.
-        repeat_items: True if annotators may judge an item again.
-        hits_per_annotator: Limit of HITs, if there is one.
-        one_hit: True if an assignment is one HIT.
-        wanted: Judgments wanted per item.
-
-    """
-
-    campaign: int
-    hit: int | None
-    annotator: int
-    assignment: int
-    segment: int | None
-    capped: Sequence[int]
-    few_open: bool
-    repeat_items: bool
-    hits_per_annotator: int | None
-    one_hit: bool
-    wanted: int
-
-
-@dataclass(slots=True, kw_only=True)
-class RenewalParameters(HoldParameters):
-    """Parameters of `RENEW_LEASE`.
-
-    Args:
-        people: Annotators who cannot judge an item until it leaves the pool.
-        iteration: Iteration of the HIT, if it is planned.
-        ordinal: Place of the HIT in that iteration.
-        lease_minutes: Length of the lease.
-
-    """
-
-    people: int
-    iteration: int | None
-    ordinal: int | None
-    lease_minutes: int
-
-
-@dataclass(slots=True, kw_only=True)
-class LeaseParameters(RenewalParameters):
-    """Parameters of `LOCK_AND_LEASE`. `shown` are the items on the page; `HitProposal` describes the others."""
-
-    leader: int | None
-    items: Sequence[int]
-    shown_as: Sequence[int] | None
-    shown: Sequence[int]
-    shared_leader: bool
-    now: datetime
-    visitor: bytes | None
-    checks: str | None
-    reason: str | None
-    probability: float | None
-
-
-class ShownItems(Record):
-    """Researcher's ids and texts of a HIT's items as presented, with source and reference if they are outputs."""
-
-    ids: list[str]
-    texts: list[str]
-
-    @property
-    def source_and_reference(self) -> SourceAndReference | None:
-        """Texts shown above outputs; None for other items."""
-        return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
 class LeasedHit(ShownItems):

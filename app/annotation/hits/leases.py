@@ -23,14 +23,12 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
-    SELECT_SHOWN_ITEMS_OF_HIT,
-    SELECT_SHOWN_OUTPUTS_OF_HIT,
-    ShownItems,
     items_with_judgment_limit,
     lease_hit,
     renew_lease,
 )
 from app.annotation.hits.no_hit_reasons import NoHitReason, determine_no_hit_reason, has_hit_left_after_answering
+from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor

@@ -23,10 +23,10 @@ from app.annotation.hits.assignment import (
     IS_FIRST_RESPONSE,
     IS_ONE_HIT_PLATFORM,
 )
+from app.annotation.hits.lease_parameters import HoldParameters
 from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
-    HoldParameters,
     lock_annotator_and_posteriors,
     lock_revision,
 )

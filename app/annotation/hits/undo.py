@@ -20,12 +20,10 @@ from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
     LOCK_HIT,
     LOCK_HIT_POSTERIORS,
-    SELECT_SHOWN_ITEMS_OF_HIT,
-    SELECT_SHOWN_OUTPUTS_OF_HIT,
-    ShownItems,
     lock_revision,
 )
 from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.hits.submission import AnswerReceipt, answer_without_checks_and_shown_values, parse_hit_answers
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (
