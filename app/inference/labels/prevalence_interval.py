@@ -67,5 +67,5 @@ def bootstrap_prevalence_interval(
 
 
 def _log_odds(shares: Array) -> Array:
-    log_odds: Array = logit(shares.clip(_MIN_SHARE, 1.0 - _MIN_SHARE))
-    return log_odds
+    log_odds_of_shares: Array = logit(shares.clip(_MIN_SHARE, 1.0 - _MIN_SHARE))
+    return log_odds_of_shares
