@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from app.campaigns.form import FormField, build_form_field
 from app.campaigns.form_sections import NEED_FIELD
@@ -19,6 +20,16 @@ from app.goals.settings import GOAL_TITLES, NO_GOAL, no_goal_hint
 
 GOAL_SETTING = "goal"
 COLLECTS_ALL_NOTE = "It collects all judgments wanted."
+
+
+class NeedText(NamedTuple):
+    """Title and summary of a card."""
+
+    title: str
+    summary: str
+
+
+CUSTOM_NEED_TEXT = NeedText("Custom", "A goal of your own, with the selection rule chosen under Advanced.")
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,8 @@ class NeedForm:
     def build_custom_card(self) -> NeedCard:
         return NeedCard(
             name=CUSTOM_NEED,
-            title="Custom",
-            summary="A goal of your own, with the selection rule chosen under Advanced.",
+            title=CUSTOM_NEED_TEXT.title,
+            summary=CUSTOM_NEED_TEXT.summary,
             is_chosen=self.chosen_need == CUSTOM_NEED,
             fields=self.build_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
         )

@@ -11,7 +11,7 @@ from app.campaigns import form, form_input, form_sections, form_values, setup_ra
 from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
-from app.campaigns.need_cards import NeedForm
+from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
 from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
@@ -152,6 +152,8 @@ class StepPage:
         if self.step == STEP_BY_SETTING["goal"] and not self.launched:
             has_plain_items = bool(campaign and campaign.item_count and not campaign.segment_count)
             context["need_cards"] = NeedForm(self.settings, self.values, self.errors, has_plain_items).build_cards()
+        elif self.step == STEP_BY_SETTING["goal"]:
+            context |= {"fixed_need": need or CUSTOM_NEED_TEXT, "rule": self.settings.rule}
         return context
 
     def list_differences(self) -> list[step_report.Difference]:

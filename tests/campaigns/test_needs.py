@@ -7,7 +7,7 @@ from app.campaigns.need_cards import NeedForm
 from app.campaigns.needs import need_of_settings
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
-from tests.annotation.hits.campaigns import fetch_rows
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
 from tests.campaigns.drafts import create_draft, import_items
 
 
@@ -98,3 +98,15 @@ async def test_an_error_of_a_number_is_in_its_card(researcher, engine):
     assert 'id="need.best.best_items-error"' in refused.text
     assert 'value="best" id="need-best" checked' in refused.text
     assert await fetch_rows(engine, "SELECT goal_settings ->> 'goal', rule FROM campaigns") == [("none", "easl")]
+
+
+async def test_after_the_launch_the_need_is_shown_with_the_reason_why_it_stays(researcher, engine):
+    campaign = await create_running_campaign(engine, goal="best", rule="best", best_items=2)
+    address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    page = (await researcher.get(address)).text
+    assert '<p class="value">The best items</p>' in page
+    assert "The launch fixed the selection rule “best”" in page
+    assert 'name="need"' not in page
+    form = {"goal": "best", "goal_percent": "90", "when_reached": "tell", "judgments_per_item": "10"}
+    assert (await researcher.post(address, data=form)).status_code == 303
+    assert await fetch_rows(engine, "SELECT goal_settings->>'goal_percent', rule FROM campaigns") == [("90", "best")]
