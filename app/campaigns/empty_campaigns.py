@@ -23,7 +23,7 @@ STATE_BEFORE_LAUNCH: dict[str, object] = {
     "releases": 0,
     "always_shown": [],
     "iteration": -1,
-    **dict.fromkeys(("launched_at", "finished_at", "archived_at", "tried_at")),
+    **dict.fromkeys(("launched_at", "finished_at", "archived_at")),
 }
 
 

@@ -82,7 +82,7 @@ UNSAVED_CAMPAIGN_COLUMNS = {
     "decided": 0,
     "iteration": -1,
     "created_at": datetime.min.replace(tzinfo=UTC),
-} | dict.fromkeys(("launched_at", "finished_at", "archived_at", "tried_at", "newest_plan", "rehearsal_of"))
+} | dict.fromkeys(("launched_at", "finished_at", "archived_at", "newest_plan", "rehearsal_of"))
 
 
 def slugify_campaign_name(name: str) -> str:

@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select, text, update
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.campaign import load_item_numbers
 from app.database.session import driver_of
-from app.database.tables import campaigns, items
+from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
@@ -104,12 +103,6 @@ async def build_random_preview_hit_of_outputs(
     return PreviewHit(
         preview_number, numbers, await render_campaign_items(driver, campaign, numbers, shown, source_and_reference)
     )
-
-
-async def mark_draft_tried(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> None:
-    """Store that the draft was tried with its present settings."""
-    conditions = campaigns.c.id == campaign.id, campaigns.c.status == "draft", campaigns.c.tried_at.is_(None)
-    await connection.execute(update(campaigns).where(*conditions).values(tried_at=now))
 
 
 def check_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:

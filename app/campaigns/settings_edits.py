@@ -67,11 +67,9 @@ async def edit_settings(
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
     tags = {*TagSettings.model_fields}
     is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
-    results_of_old_settings = {"tried_at": campaign.tried_at, "newest_plan": campaign.newest_plan}
     old_values, new_values = changed_facts(old_settings.model_dump(), new_settings.model_dump())
-    changes = campaign_columns_of_settings(new_settings) | {
-        name: value if is_unchanged else None for name, value in results_of_old_settings.items()
-    }
+    changes = campaign_columns_of_settings(new_settings)
+    changes["newest_plan"] = campaign.newest_plan if is_unchanged else None
     changes["step_versions"] = next_step_versions(campaign.step_versions, new_values, saved_step)
     is_current = saved_step.is_current if saved_step else true()
     statement = update(campaigns).where(campaigns.c.id == campaign.id, is_current).values(pack_sections(changes))

@@ -146,7 +146,6 @@ campaigns = Table(
     Column("launched_at", Time),
     Column("finished_at", Time),
     Column("archived_at", Time),  # left out of lists until it is brought back
-    Column("tried_at", Time),  # when a set of the draft was tried, with the settings that it has
     # How often each step of the settings form was changed, by its name; steps that were never saved are missing
     Column("step_versions", JSONB, nullable=False, server_default="{}"),
     Column("newest_plan", JSONB),  # what the last plan found of the draft, with the settings that it has

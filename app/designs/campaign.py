@@ -159,7 +159,6 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     launched_at: datetime | None
     finished_at: datetime | None
     archived_at: datetime | None
-    tried_at: datetime | None
     step_versions: dict[str, int] = field(default_factory=dict)
     newest_plan: dict[str, Any] | None
     rehearsal_of: int | None

@@ -33,7 +33,7 @@ UNNOTED = {
     ("POST", "/admin/campaigns/{slug}/items/preview"): "it stores nothing",
     ("POST", "/admin/account/openid"): "it leads to the provider; the return is noted (test_openid)",
     ("POST", "/admin/account/openid/disconnect"): "it takes a provider (test_openid)",
-    ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing but a tick on the checklist of a draft",
+    ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",
     ("PUT", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",
     ("POST", "/admin/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,
     ("POST", "/api/v1/campaigns/{slug}/law-edition/newest"): OF_OLDER_EDITIONS,

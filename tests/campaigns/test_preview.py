@@ -1,4 +1,4 @@
-"""A HIT can be tried as annotators will see it, and nothing of it is stored."""
+"""A HIT can be seen and answered in a frame as annotators will see it, and nothing of it is stored."""
 
 import re
 
@@ -25,10 +25,10 @@ def scores(page, score="5"):
     return fields | {"hit": hit, "token": ""}
 
 
-async def test_the_page_shows_it_in_two_windows(researcher, campaign):
-    page = (await researcher.get(PAGE.format(campaign.slug))).text
-    assert page.count("/try/hit?number=0") == 2
-    assert "checked but not stored" in page
+async def test_the_former_page_leads_to_the_preview_as_participant(researcher, campaign):
+    reply = await researcher.get(PAGE.format(campaign.slug))
+    assert reply.headers["location"] == f"/admin/campaigns/{campaign.slug}/preview?at=hit-1"
+    assert "HIT 1" in (await researcher.get(reply.headers["location"])).text
 
 
 async def test_it_is_the_page_that_annotators_get_and_may_stand_in_a_frame_of_ours_alone(researcher, campaign):
@@ -52,22 +52,6 @@ async def test_an_answer_is_checked_leads_to_another_set_and_leaves_no_trace(eng
     assert (await researcher.put(address, json={"entries": {}})).status_code == 204
     for table in ("annotators", "assignments", "hits", "responses"):
         assert await fetch_rows(engine, f"SELECT 1 FROM {table}") == []
-
-
-async def test_a_draft_is_tried_until_its_settings_change(engine, researcher, campaign):
-    address, settings = PAGE.format(campaign.slug), f"/admin/campaigns/{campaign.slug}"
-
-    async def ticked():
-        return re.search(
-            r'class="done"><span[^>]*>Done: </span><a[^>]*>Try it', (await researcher.get(f"{settings}/items")).text
-        )
-
-    assert not await ticked()
-    await researcher.post(address + "/hit", data=scores((await researcher.get(address + "/hit")).text))
-    assert await ticked()
-    form = {"name": campaign.name, "question": "Another?", "items_per_hit": "3"}
-    assert (await researcher.post(f"{settings}/settings/question", data=form)).status_code == 303
-    assert not await ticked()
 
 
 async def test_our_script_is_told_what_is_wrong(researcher, campaign):
@@ -103,7 +87,7 @@ async def test_settings_in_the_address_are_shown_and_checked_and_count_for_nothi
     assert 'class="notice"' in refused.text
     following = (await researcher.post(address, params=unsaved, data=scores(page))).text
     assert 'name="hit" value="1"' in following
-    assert await fetch_rows(engine, "SELECT design, tried_at FROM campaigns") == [("slider", None)]
+    assert await fetch_rows(engine, "SELECT design FROM campaigns") == [("slider",)]
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -1,4 +1,4 @@
-"""Preview page of a campaign, and the HITs in its frames."""
+"""Preview HITs in the frames of researchers' pages, and the consent text that is being written."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -18,7 +18,6 @@ from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
     FormFields,
-    Now,
     Transaction,
     allow_external_media,
     is_script_request,
@@ -26,7 +25,7 @@ from app.http.dependencies import (
     set_request_language,
 )
 from app.http.templating import convert_markdown_texts
-from app.record.campaign import CampaignOnPage, load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_by_slug
 
 router = researcher_router("/admin")
 preview_router = APIRouter(
@@ -41,12 +40,9 @@ PreviewNumber = Annotated[int, Query(ge=0, le=MAX_PREVIEW_HITS)]
 
 
 @router.get(PREVIEW_CAMPAIGN_PATH + "/try")
-async def show_preview_page(
-    request: Request, connection: Transaction, slug: str, number: PreviewNumber = 0
-) -> HTMLResponse:
-    """Show HITs as annotators see them. Answers are not stored."""
-    campaign = await load_campaign_for_page(connection, slug)
-    return render_page(request, "admin/trial.html", {"campaign": campaign, "number": number})
+async def redirect_to_visit_preview(slug: str) -> RedirectResponse:
+    """Lead from the former page of preview HITs to those of the preview as participant."""
+    return RedirectResponse(f"/admin/campaigns/{slug}/preview?at=hit-1", status_code=303)
 
 
 async def read_unsaved_settings(request: Request, connection: Transaction, slug: str) -> CampaignSettings | None:
@@ -82,12 +78,11 @@ async def show_preview_hit(
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
 async def answer_preview_hit(
-    request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings, now: Now
+    request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings
 ) -> Response:
     """Check an answer like an annotator's, and show the next HIT, or the same one with the refusal.
 
-    Only the fact that a draft was tried is stored. A browser without scripts sends the settings form here; it is
-    redirected to a HIT with these settings.
+    A browser without scripts sends the settings form here; it is redirected to a HIT with these settings.
     """
     if STEP_PARAMETER in form_values:
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
@@ -104,8 +99,6 @@ async def answer_preview_hit(
         if is_script_request(request):
             raise
         return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
-    if unsaved is None:
-        await preview_hit.mark_draft_tried(connection, campaign, now=now)
     return await render_preview_hit(
         request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number + 1)
     )
