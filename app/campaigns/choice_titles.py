@@ -44,6 +44,11 @@ CHOICE_TITLES_BY_SETTING = {
     "differences": DIFFERENCE_TITLES,
     CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
     "must_play": {"none": "No", "start": "Started at least", "end": "To the end"},
+    "switch_sounds": {
+        "none": "No",
+        "restart": "Each starts at its beginning",
+        "same position": "Each goes on at the same position",
+    },
     "comment_on": REMARK_TARGET_TITLES,
     "flag_on": REMARK_TARGET_TITLES,
     "quality_preset": QUALITY_PRESET_TITLES,

@@ -25,10 +25,14 @@ class Touch:
 
 @dataclass(frozen=True)
 class Playback:
-    """Telemetry of a recording or a video: how often it was played, and how many of its seconds were heard."""
+    """Telemetry of a recording or a video: how often it was played, and how many of its seconds were heard.
+
+    `switches` counts how often the annotator went to it from another recording; None if the page has no switch.
+    """
 
     plays: int | None = None
     seconds_heard: float | None = None
+    switches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ def telemetry_json(answers: Sequence[Answer], items: Sequence[int]) -> str | Non
         "input_kinds": [touch.input_kind for touch in touches],
         "plays": [playback.plays for playback in playbacks],
         "seconds_heard": [playback.seconds_heard for playback in playbacks],
+        "switches": [playback.switches for playback in playbacks],
     }
     fields = {name: told for name, told in fields.items() if any(value is not None for value in told)}
     fields |= {"viewport": answers[0].viewport} if answers[0].viewport else {}

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
-from app.designs.playback import MustPlay
+from app.designs.playback import MustPlay, SoundSwitching
 from app.designs.remarks import RemarkTarget
 from app.errors import NotFound, join_names, shorten_echo, shorten_names
 from app.inference.online.law import Law
@@ -91,6 +91,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     must_play: MustPlay = field(default="none", metadata=GENERAL)
     max_plays: int | None = field(default=None, metadata=GENERAL)
     loop: bool = field(default=False, metadata=GENERAL)
+    switch_sounds: SoundSwitching = field(default="none", metadata=GENERAL)
     asked_criterion: int | None
     selection: Literal["streaming", "iterations"]
     hits_per_iteration: int | None

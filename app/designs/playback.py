@@ -15,20 +15,26 @@ from app.designs.unjudged import UNJUDGED_PREFIX
 from app.errors import Invalid
 
 MustPlay = Literal["none", "start", "end"]
+SoundSwitching = Literal["none", "restart", "same position"]
 
 PLAYS_PREFIX, HEARD_PREFIX, LENGTH_PREFIX = "plays-", "seconds_heard-", "seconds_long-"
-PLAYBACK_PREFIXES = (PLAYS_PREFIX, HEARD_PREFIX, LENGTH_PREFIX)
+SWITCHES_PREFIX = "switches-"
+PLAYBACK_PREFIXES = (PLAYS_PREFIX, HEARD_PREFIX, LENGTH_PREFIX, SWITCHES_PREFIX)
 SCRIPTED_PAGE = "page"  # the source of a form that the script sent
 ENOUGH_HEARD = 0.9  # share of the length that counts as all of it: the last moments of a file are often not reported
 MAX_SECONDS = 1e6
 
 
 def parse_playbacks(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[int, Playback]:
-    """Return the playbacks from a form's fields `plays-NAME` and `seconds_heard-NAME`. Invalid fields are dropped."""
+    """Return the playbacks from a form's fields `plays-NAME`, `seconds_heard-NAME` and `switches-NAME`.
+
+    Invalid fields are dropped.
+    """
     playbacks = {
         item: Playback(
             parse_nonnegative_int_or_none(form.get(f"{PLAYS_PREFIX}{item}")),
             parse_seconds(form.get(f"{HEARD_PREFIX}{item}")),
+            parse_nonnegative_int_or_none(form.get(f"{SWITCHES_PREFIX}{item}")),
         )
         for item in items
     }

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.field_flags import EDITABLE, InputModel
-from app.designs.playback import MustPlay
+from app.designs.playback import MustPlay, SoundSwitching
 
 # A language, and perhaps a script, a region and variants, as BCP 47 writes them; or a private tag.
 LANGUAGE_TAG = re.compile(
@@ -51,4 +51,8 @@ class PresentationSettings(InputModel):
     loop: bool = Field(
         default=False, title="Play in a loop", json_schema_extra=EDITABLE,
         description="Recordings and videos start again at their end, until people stop them.",
+    )  # fmt: skip
+    switch_sounds: SoundSwitching = Field(
+        default="none", title="Switch between recordings", json_schema_extra=EDITABLE,
+        description="People switch between the recordings of a HIT without a gap. Needs JavaScript.",
     )  # fmt: skip

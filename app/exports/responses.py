@@ -36,7 +36,7 @@ LABEL_COLUMN = "label"
 UNJUDGED_REASON_COLUMN = "reason"  # why an item cannot be judged
 VERSION_COLUMN = "item_version"  # which version of a corrected text the HIT showed, from 1
 REMARK_TEXT_COLUMNS = ("flag", "comment", "hit_flag", "hit_comment")  # what was said of the item, and of the HIT
-PLAYBACK_COLUMNS = ("plays", "seconds_heard")
+PLAYBACK_COLUMNS = ("plays", "seconds_heard", "switches")
 TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds", *PLAYBACK_COLUMNS)  # lists, a place for each value
 
 

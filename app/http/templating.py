@@ -40,7 +40,7 @@ from app.text.result_cache import cache_results_by_size
 STATIC_FOLDER = project_folder() / "static"
 INCLUDE_TAG_PATTERN = re.compile(r"""{% include "([^"]+)" %}""")
 DESIGN_SCRIPT_PATTERN = re.compile(r'src="/static/(designs/\w+\.js)')
-SCRIPT_IMPORT_PATTERN = re.compile(r'^import\b[^"]*"(\.[^"]+)"', re.MULTILINE)
+SCRIPT_IMPORT_PATTERN = re.compile(r'(?:^import\b[^"]*|\bimport\()"(\.[^"]+)"', re.MULTILINE)
 MAX_MARKDOWN_WITHOUT_THREAD = 4_000  # characters, which take a few milliseconds
 LANGUAGE_PARAMETER = "lang"  # in a URL: the language that the reader chose
 

@@ -17,13 +17,15 @@ export function begin(hit) {
   hit.playbacks = all(hit.fieldset, ".playback").map((note) => read(hit, note));
   for (const player of all(hit.fieldset, PLAYERS)) follow(hit, player);
   draw(hit);
+  if (hit.form && hit.fieldset.dataset.switchSounds) import("./switching.js").then((switching) => switching.begin(hit));
 }
 
 function read(hit, note) {
-  const { name, plays, heard } = note.dataset;
+  const { name, plays, heard, switches } = note.dataset;
   const shared = all(hit.fieldset, `.hit > .beside-items ${PLAYERS}`);
   const players = [...all(note.closest(".item"), PLAYERS), ...shared];
-  return { note, name, players, earlier: { plays: Number(plays || 0), heard: Number(heard || 0) } };
+  const earlier = { plays: Number(plays || 0), heard: Number(heard || 0), switches: Number(switches || 0) };
+  return { note, name, players, earlier };
 }
 
 function follow(hit, player) {
@@ -38,10 +40,17 @@ function follow(hit, player) {
     player.addEventListener("ended", () => { if (!isUsedUp(hit, player)) player.play(); });
   }
   for (const event of ["timeupdate", "ended", "error", "loadedmetadata"]) player.addEventListener(event, () => draw(hit));
-  player.addEventListener("pause", () => { hit.changed = true; if (hit.form) keep(hit); });
+  player.addEventListener("pause", () => keepPlayed(hit));
 }
 
-function startPlay(hit, player) {
+/** Keep in the draft what was played. */
+export function keepPlayed(hit) {
+  hit.changed = true;
+  if (hit.form) keep(hit);
+}
+
+/** Count a play, unless there is none left: then stop the player. */
+export function startPlay(hit, player) {
   if (isUsedUp(hit, player)) {
     player.pause();
     announce(words("Plays left: %(count)s", { count: 0 }));
@@ -51,8 +60,14 @@ function startPlay(hit, player) {
   player.furthest = player.currentTime;
 }
 
+/** Let recordings that are played in another way stand in for their players. */
+export function replacePlayers(hit, recordings) {
+  for (const playback of hit.playbacks) playback.players = playback.players.map((player) => recordings.get(player) ?? player);
+  draw(hit);
+}
+
 // An item that must be heard to its end can be played until it was: a page that was loaded again in between is no dead end.
-function isUsedUp(hit, player) {
+export function isUsedUp(hit, player) {
   return hit.playbacks.some((playback) => playback.players.includes(player) && playback.note.dataset.maxPlays
     && playback.earlier.plays + player.plays >= Number(playback.note.dataset.maxPlays) && isPlayed(playback));
 }
@@ -84,6 +99,8 @@ function count({ players, earlier }) {
     plays: working.length ? earlier.plays + Math.min(...working.map(({ plays }) => plays)) : null,
     heard: Math.min(Math.max(earlier.heard, sum(working.map(heard))), sum(working.map(length)) || Infinity),
     length: sum(working.map(length)),
+    switches: working.some(({ switches }) => switches !== undefined)
+      ? earlier.switches + sum(working.map(({ isBeside, switches = 0 }) => (isBeside ? 0 : switches))) : null,
   };
 }
 
@@ -97,7 +114,7 @@ function isPlayed(playback) {
 const isExempt = (hit, { name }) => Boolean(hit.form.elements.replaces || hit.form.elements[`unjudged-${name}`]?.value);
 const unplayed = (hit) => hit.playbacks.filter((playback) => !isExempt(hit, playback) && !isPlayed(playback));
 
-function draw(hit) {
+export function draw(hit) {
   for (const playback of hit.playbacks) {
     const done = isPlayed(playback);
     const { mustPlay, maxPlays } = playback.note.dataset;
@@ -126,7 +143,9 @@ export function ready(hit) {
 /** [name, value] of what is sent; nothing of what was not counted. */
 export const fields = (hit) => hit.playbacks.map((playback) => [playback.name, count(playback)]).filter(([, { plays }]) => plays !== null)
   .flatMap(([name, counted]) => [
-    [`plays-${name}`, counted.plays], [`seconds_heard-${name}`, counted.heard.toFixed(2)], [`seconds_long-${name}`, counted.length.toFixed(2)],
+    [`plays-${name}`, counted.plays],
+    ...(counted.switches === null ? [] : [[`switches-${name}`, counted.switches]]),
+    [`seconds_heard-${name}`, counted.heard.toFixed(2)], [`seconds_long-${name}`, counted.length.toFixed(2)],
   ]);
 
 /** The same for a draft, and from one. */
@@ -137,6 +156,7 @@ export function restore(hit, kept) {
   for (const { name, earlier } of hit.playbacks) {
     earlier.plays = Math.max(earlier.plays, Number(kept[`plays-${name}`]?.value ?? 0));
     earlier.heard = Math.max(earlier.heard, Number(kept[`seconds_heard-${name}`]?.value ?? 0));
+    earlier.switches = Math.max(earlier.switches, Number(kept[`switches-${name}`]?.value ?? 0));
   }
   draw(hit);
 }

@@ -101,6 +101,114 @@ async def test_a_recording_in_a_loop_starts_again_until_its_plays_are_used_up(fi
     assert response.telemetry["plays"] == [3, 0]
 
 
+async def open_switching(files: Any, visit: Any, mode: str, seconds: float = 0.6, **settings: Any) -> tuple[Any, Page]:
+    """Two recordings that the page has decoded, so that it has buttons in the place of players."""
+    sounds = {f"{k}.wav": wav(seconds) for k in range(2)}
+    chosen: dict[str, Any] = {"design": "pairwise", "welcome": False, "switch_sounds": mode} | settings
+    campaign = await files(sounds, content="audio", **chosen)
+    page: Page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await expect(page.locator(".sound")).to_have_count(2)
+    return campaign, page
+
+
+def pressed(page: Page, name: str) -> Any:
+    return page.get_by_role("button", name=f"Play {name}", exact=True, pressed=True)
+
+
+async def test_people_switch_between_recordings_by_button_and_by_key(files: Any, visit: Any) -> None:
+    campaign, page = await open_switching(files, visit, "same position", seconds=20)
+    await expect(page.locator("audio:visible")).to_have_count(0)
+    await page.get_by_role("button", name="Play A").click()
+    await expect(pressed(page, "A")).to_be_visible()
+    await page.keyboard.press("b")
+    await expect(pressed(page, "B")).to_be_visible()
+    await expect(pressed(page, "A")).to_have_count(0)
+    await page.locator("#question").click()
+    await page.keyboard.press("Space")  # stops
+    await expect(page.locator(".sound[aria-pressed=true]")).to_have_count(0)
+    at = await page.locator(".sound").last.evaluate("button => Number(button.style.getPropertyValue('--at'))")
+    assert 0 < at < 1
+    await page.keyboard.press("a")  # goes on where it stopped
+    await expect(pressed(page, "A")).to_be_visible()
+    later = await page.locator(".sound").first.evaluate("button => Number(button.style.getPropertyValue('--at'))")
+    assert later > 0.99 * at
+    await page.get_by_role("button", name="Play A").click()  # stops, too
+    await expect(page.locator(".sound[aria-pressed=true]")).to_have_count(0)
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys").get_by_text("play or stop the recording")).to_be_visible()
+    await expect(page.locator(".keys").get_by_text("go to the reference")).to_be_hidden()
+    assert await violations(page) == ""
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [1, 1]
+    assert sorted(response.telemetry["switches"]) == [1, 1]
+
+
+async def test_each_recording_starts_at_its_beginning_where_the_campaign_says_so(files: Any, visit: Any) -> None:
+    campaign, page = await open_switching(files, visit, "restart", must_play="end", max_plays=2)
+    for name in ("A", "B", "A"):
+        await page.get_by_role("button", name=f"Play {name}").click()
+        await expect(pressed(page, name)).to_be_visible()
+        await expect(page.locator(".sound[aria-pressed=true]")).to_have_count(0)  # it has come to its end
+    await expect(page.locator(".plays-left").first).to_have_text("Plays left: 0")
+    await page.get_by_role("button", name="Play A").click()
+    await expect(page.locator(".sound[aria-pressed=true]")).to_have_count(0)
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [2, 1]
+    assert response.telemetry["switches"] == [1, 1]
+    assert all(0.5 < seconds <= 0.6 for seconds in response.telemetry["seconds_heard"])
+
+
+async def test_a_looping_recording_goes_on_until_it_is_stopped(files: Any, visit: Any) -> None:
+    campaign, page = await open_switching(files, visit, "same position", seconds=0.4, loop=True)
+    await page.get_by_role("button", name="Play B").click()
+    await page.wait_for_timeout(1000)
+    await expect(pressed(page, "B")).to_be_visible()
+    await page.get_by_role("button", name="Play B").click()
+    await page.get_by_role("radio", name="B", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"][1] >= 2
+
+
+async def test_recordings_of_different_lengths_keep_the_players_of_the_browser(files: Any, visit: Any) -> None:
+    sounds = {"0.wav": wav(0.6), "1.wav": wav(0.9)}
+    campaign = await files(sounds, content="audio", welcome=False, design="pairwise", switch_sounds="same position")
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await play(page, 0)
+    await expect(page.locator(".sound")).to_have_count(0)
+    await expect(page.locator("audio:visible")).to_have_count(2)
+    await page.get_by_role("radio", name="A", exact=True).check()
+    await press_submit(page)
+    (response,) = await campaign.responses()
+    assert response.telemetry["plays"] == [1, 0]
+    assert "switches" not in response.telemetry
+
+
+async def test_a_reference_has_a_button_and_a_key_of_its_own(files: Any, visit: Any) -> None:
+    sounds = {f"{k}.wav": wav(20) for k in range(3)}
+    table = "id,text,original\na,0.wav,2.wav\nb,1.wav,2.wav\n"
+    campaign = await files(
+        sounds, content_of_table=table, content="audio", welcome=False, design="slider", items_per_hit=2,
+        reference_column="original", switch_sounds="same position",
+    )  # fmt: skip
+    page = (await visit()).page
+    await open_hit(page, campaign.prolific())
+    await expect(page.locator(".sound").first).to_be_visible()
+    await page.keyboard.press("r")
+    await expect(pressed(page, "Reference").first).to_be_visible()
+    await page.keyboard.press("a")  # a letter is for a row here
+    await expect(pressed(page, "Reference").first).to_be_visible()
+    await page.keyboard.press("Space")
+    await expect(page.locator(".sound[aria-pressed=true]")).to_have_count(0)
+    assert await violations(page) == ""
+
+
 async def test_without_scripts_nothing_is_demanded_and_the_page_still_asks_for_it(files: Any, plain: Any) -> None:
     campaign = await files(SOUNDS, content="audio", welcome=False, design="pairwise", must_play="start")
     page = await plain(campaign.prolific())

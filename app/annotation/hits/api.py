@@ -257,6 +257,9 @@ class TouchSchema(InputModel):
     seconds_heard: Annotated[float, Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)] | None = Field(
         default=None, description="How many of its seconds were played, each counted once."
     )
+    switches: TouchCount | None = Field(
+        default=None, description="How often the annotator went to it from another recording."
+    )
 
 
 # The length limit also makes Pydantic reject text that UTF-8 cannot encode.
@@ -431,7 +434,9 @@ def build_program_answer(
     touches = {
         number: Touch(sent.first_touch_ms, sent.changes, sent.input_kind) for number, sent in telemetry_by_item.items()
     }
-    playbacks = {number: Playback(sent.plays, sent.seconds_heard) for number, sent in telemetry_by_item.items()}
+    playbacks = {
+        number: Playback(sent.plays, sent.seconds_heard, sent.switches) for number, sent in telemetry_by_item.items()
+    }
     values_by_item = program_annotators.values_by_item_number(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
     unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())

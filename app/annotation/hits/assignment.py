@@ -143,6 +143,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     source_language: str | None
     max_plays: str | None
     loop: bool
+    switch_sounds: str | None
     iteration: int
     revision: int
 
@@ -159,6 +160,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",
             max_plays="general_settings ->> 'max_plays'",
+            switch_sounds="general_settings ->> 'switch_sounds'",
             loop="""general_settings @> '{"loop": true}'""",
         ),
     )

@@ -24,7 +24,7 @@ OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applica
 UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
-    *("first_touch_ms", "changes", "input_kind", "viewport", "plays", "seconds_heard"),
+    *("first_touch_ms", "changes", "input_kind", "viewport", "plays", "seconds_heard", "switches"),
     *("shown_as", "criterion_position"),
     *("flag", "comment", "hit_flag", "hit_comment"),
 )

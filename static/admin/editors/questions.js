@@ -263,7 +263,7 @@ function editQuestions(text) {
     const limits = [
       ["minimum", "Least possible"], ["maximum", "Greatest possible"], ["under", "Screen out under"], ["over", "Screen out over"],
     ];
-    return element("div", { className: "question-facts" }, ...limits.map(([name, label]) => {
+    return element("div", { className: "question-facts question-limits" }, ...limits.map(([name, label]) => {
       const input = element("input", { type: "number", step: "any", className: "question-limit", value: number[name] });
       input.dataset.limit = name;
       input.addEventListener("input", readCards);
