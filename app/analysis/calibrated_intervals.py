@@ -24,7 +24,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
-from app.inference.ratings.shrunken_means import ItemPrior, estimate_item_prior
+from app.inference.ratings.shrunken_means import ItemShrinkage, ShrunkenMeans, fit_item_shrinkage
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition
 from app.record.retired import IS_RETIRED_SQL
@@ -47,9 +47,13 @@ class CalibratedEvidence:
         return self.evidence.tally
 
     @cached_property
-    def item_prior(self) -> ItemPrior:
-        """Distribution of the items by which means are shrunk. The first access takes up to some tenths of a second."""
-        return estimate_item_prior(self.intervals)
+    def shrinkage(self) -> ItemShrinkage:
+        """Fit of the means and of the prior that shrinks them. The first access takes up to a tenth of a second."""
+        return fit_item_shrinkage(self.tally)
+
+    async def fit_shrinkage(self) -> ItemShrinkage:
+        """Return `shrinkage`. Runs in a thread."""
+        return await asyncio.to_thread(lambda: self.shrinkage)
 
     async def estimate_goal(self, campaign: Campaign) -> GoalEstimates:
         """Return the estimates by which the goal is measured. Runs in a thread; the first time takes up to a second."""
@@ -69,9 +73,8 @@ def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) ->
     return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_shown_values, ends), strict=True))
 
 
-def shrunken_columns(intervals: ModeratedMeans, item_prior: ItemPrior) -> tuple[Array, Array, Array]:
+def shrunken_columns(shrunken: ShrunkenMeans) -> tuple[Array, Array, Array]:
     """Return `SHRUNKEN_COLUMNS` of these items, NaN where there is no evidence."""
-    shrunken = item_prior.shrink(intervals)
     return shrunken.score, shrunken.low, shrunken.high
 
 

@@ -28,7 +28,7 @@ from app.http.paging import Page
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.inference.ratings.shrunken_means import ItemPrior
+from app.inference.ratings.shrunken_means import ItemShrinkage
 from app.media.render_items import render_campaign_items
 from app.record import remarks
 from app.record.law_runner import LawRunner
@@ -182,11 +182,11 @@ async def load_item_page(
     history: PosteriorHistory,
     intervals: ModeratedMeans,
     *,
-    item_prior: ItemPrior | None = None,
+    shrinkage: ItemShrinkage | None = None,
 ) -> ItemPage:
     """Load an item by the id that its researcher gave it. Raises `NotFound` (`item_not_found`).
 
-    The connection must come from `open_snapshot`. If the campaign asks by scores, `item_prior` shrinks the means.
+    The connection must come from `open_snapshot`. If the campaign asks by scores, `shrinkage` has the shrunken means.
     """
     statement = select(posteriors, items.c.external_id, items.c.shown, items.c.fields).join_from(
         items, posteriors, JOIN_ITEM_TO_POSTERIOR
@@ -213,9 +213,10 @@ async def load_item_page(
         posterior_curve(family, *moment, x, classes) for moment in history.early_states_of_item(row.number)
     ]
     labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
-    item_interval = intervals.select_items([row.number])
-    calibrated_mean = None if family.counts_classes else calibrated_mean_and_interval(item_interval)
-    shrunken = shrunken_score_and_interval(item_interval, item_prior) if calibrated_mean and item_prior else None
+    calibrated_mean = (
+        None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
+    )
+    shrunken = shrunken_score_and_interval(row.number, shrinkage) if calibrated_mean and shrinkage else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
     criterion_curves = curves_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
     item_remarks = await load_item_remarks(connection, criterion.campaign, external_id)
@@ -328,9 +329,10 @@ def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, floa
     return (mean, low, high) if low <= high else None
 
 
-def shrunken_score_and_interval(estimates: ModeratedMeans, item_prior: ItemPrior) -> tuple[float, float, float]:
+def shrunken_score_and_interval(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
     """Shrunken score, low and high of one item with an interval, as places of their unit."""
-    score, low, high = (MAX_POINTS * float(value[0]) for value in shrunken_columns(estimates, item_prior))
+    columns = shrunken_columns(shrinkage.shrink_items([item_number]))
+    score, low, high = (MAX_POINTS * float(value[0]) for value in columns)
     return score, low, high
 
 

@@ -31,7 +31,7 @@ async def load_scores_parts(
     campaign = criterion.campaign
     if not shows_own_columns:
         view = view.without_own_columns()
-    items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.item_prior)
+    items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.shrinkage)
     return {
         "view": view.model_copy(update={"page": items_page.number}),
         "score_table": items_page,

@@ -174,7 +174,7 @@ async def load_viewed_item(
 ) -> item.ItemPage:
     async with open_snapshot(database) as connection:
         return await item.load_item_page(
-            connection, criterion, items_view.item, state.history, state.intervals, item_prior=state.item_prior
+            connection, criterion, items_view.item, state.history, state.intervals, shrinkage=state.shrinkage
         )
 
 
@@ -270,7 +270,7 @@ async def scores_figure_svg(
     """Draw the rows of the view with their intervals."""
     state = await get_live_dashboards(request).load_state(criterion, now=now)
     async with database.connect() as connection:
-        items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.item_prior)
+        items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.shrinkage)
     histogram = state.figures["histogram"]
     domain = (histogram["low"], histogram["high"])
     design, law = criterion.design, criterion.law

@@ -17,7 +17,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
-from app.inference.ratings.shrunken_means import ItemPrior, estimate_item_prior
+from app.inference.ratings.shrunken_means import ItemShrinkage, fit_item_shrinkage
 
 MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
 MAX_JUDGMENTS_FOR_QUICK_FIT = 5_000  # measured by `benchmarks.goal_looks`
@@ -60,9 +60,9 @@ class Precision:
         return moderate_means(self.evidence.tally)
 
     @cached_property
-    def item_prior(self) -> ItemPrior:
-        """Distribution of the items by which means are shrunk."""
-        return estimate_item_prior(self.intervals)
+    def shrinkage(self) -> ItemShrinkage:
+        """Shrunken mean of each item, with its interval."""
+        return fit_item_shrinkage(self.evidence.tally)
 
     @property
     def nbytes(self) -> int:

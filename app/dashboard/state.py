@@ -34,7 +34,7 @@ from app.goals.settings import asks_by_scores
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.inference.ratings.shrunken_means import ItemPrior
+from app.inference.ratings.shrunken_means import ItemShrinkage
 from app.record import pace
 from app.record.changes import Watermark, poll_changes
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
@@ -56,8 +56,7 @@ class DashboardState:
         history: Posteriors now and earlier.
         unread_answers: Number of answers that are not replayed yet.
         cut_line: Line that the goal draws through the ranking, if any.
-        item_prior: Distribution of the items by which means are shrunk, for a campaign that asks by scores; None
-            if plain means are right.
+        shrinkage: Shrunken mean of each item, for a campaign that asks by scores; None if plain means are right.
 
     """
 
@@ -67,7 +66,7 @@ class DashboardState:
     history: PosteriorHistory
     unread_answers: int
     cut_line: CutLine | None = None
-    item_prior: ItemPrior | None = None
+    shrinkage: ItemShrinkage | None = None
 
     @cached_property
     def figures_json(self) -> str:
@@ -162,9 +161,9 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
     )
     unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
-    item_prior = snapshot.precision.item_prior if design.is_ordered and asks_by_scores(campaign) else None
+    shrinkage = snapshot.precision.shrinkage if design.is_ordered and asks_by_scores(campaign) else None
     return DashboardState(
-        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, cut, item_prior
+        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, cut, shrinkage
     )
 
 

@@ -1,5 +1,6 @@
 """The table of items: sorted, searched and paged by PostgreSQL, so that 100,000 items cost some tens of ms."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,7 @@ from app.designs.scale import MAX_POINTS
 from app.http.paging import AddressQuery, Page, PageNumber, SearchWords
 from app.inference.ground.arrays import Array
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.inference.ratings.shrunken_means import ItemPrior
+from app.inference.ratings.shrunken_means import ItemShrinkage
 
 DASHBOARD_ITEMS_PER_PAGE = 20
 MAX_OWN_COLUMNS_SHOWN = 6
@@ -143,22 +144,22 @@ async def load_items_page(
     criterion: Criterion[Campaign],
     view: ItemsView,
     intervals: ModeratedMeans,
-    item_prior: ItemPrior | None = None,
+    shrinkage: ItemShrinkage | None = None,
 ) -> Page[ItemRow]:
     """Load the rows of a view, with these calibrated intervals; a page beyond the last one is the first.
 
-    If the campaign asks by scores, `item_prior` shrinks the means.
+    If the campaign asks by scores, `shrinkage` has the shrunken means.
     """
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
     rows = (await connection.execute(select_item_rows(criterion, view, offset))).all()
     if not rows and view.page > 1:
         first_page = view.model_copy(update={"page": 1})
-        return await load_items_page(connection, criterion, first_page, intervals, item_prior)
+        return await load_items_page(connection, criterion, first_page, intervals, shrinkage)
     family = criterion.law.family
     state = family.states_to_columns([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
-    shrunken = shrunken_columns_or_missing(item_intervals, item_prior)
+    shrunken = shrunken_columns_or_missing([row.number for row in rows], shrinkage)
     values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval(), *shrunken
     place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
     lines = [
@@ -176,12 +177,14 @@ def label_item_row(row: ItemRow, label: str) -> ItemRow:
     return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
 
 
-def shrunken_columns_or_missing(intervals: ModeratedMeans, item_prior: ItemPrior | None) -> tuple[Array, Array, Array]:
-    """Return the shrunken score of each item and the ends of its interval; NaN without a prior."""
-    if item_prior is None:
-        missing = np.full(len(intervals.mean), np.nan)
+def shrunken_columns_or_missing(
+    item_numbers: Sequence[int], shrinkage: ItemShrinkage | None
+) -> tuple[Array, Array, Array]:
+    """Return the shrunken score of each item and the ends of its interval; NaN without a shrinkage."""
+    if shrinkage is None:
+        missing = np.full(len(item_numbers), np.nan)
         return missing, missing, missing
-    return calibrated_intervals.shrunken_columns(intervals, item_prior)
+    return calibrated_intervals.shrunken_columns(shrinkage.shrink_items(item_numbers))
 
 
 def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:

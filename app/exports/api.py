@@ -1,6 +1,5 @@
 """API routes of results: posteriors, exports and verification."""
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
@@ -120,12 +119,12 @@ async def list_posteriors(
     async with fits.open_reader(database) as connection:
         chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
         evidence = await fits.update_calibrated_evidence(connection, chosen)
-        item_prior = await asyncio.to_thread(lambda: evidence.item_prior)
+        shrinkage = await evidence.fit_shrinkage()
         total, estimates = await posterior_page.load_posterior_page(
             connection,
             chosen,
             evidence.intervals,
-            item_prior,
+            shrinkage,
             offset=offset,
             limit=limit,
             order=order,

@@ -26,7 +26,7 @@ from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, distinct_row_positions_and_codes
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.inference.ratings.shrunken_means import ItemPrior
+from app.inference.ratings.shrunken_means import ItemShrinkage
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
 SETTLED_EXPORT_COLUMNS = ("settled",)
@@ -91,7 +91,7 @@ class ItemRowFormatter:
 
     Attributes:
         intervals: Calibrated intervals of all items.
-        item_prior: Distribution of the items by which means are shrunk.
+        shrinkage: Shrunken means of all items.
         unjudged_cells: Function from `load_unjudged_cells`, or None.
         uploaded_columns: Names of the uploaded columns.
         goal_columns: Columns that a goal adds.
@@ -100,7 +100,7 @@ class ItemRowFormatter:
 
     criterion: Criterion[Campaign]
     intervals: ModeratedMeans
-    item_prior: ItemPrior
+    shrinkage: ItemShrinkage
     unjudged_cells: UnjudgedCells | None
     uploaded_columns: Sequence[str]
     goal_columns: GoalColumns
@@ -138,7 +138,8 @@ class ItemRowFormatter:
         if not self.criterion.design.is_ordered:
             return {}
         intervals = self.intervals.select_items(item_numbers)
-        shrunken = map(unit.shares_to_shown_values, calibrated_intervals.shrunken_columns(intervals, self.item_prior))
+        shrunken_shares = calibrated_intervals.shrunken_columns(self.shrinkage.shrink_items(item_numbers))
+        shrunken = map(unit.shares_to_shown_values, shrunken_shares)
         return calibrated_intervals.calibrated_columns_by_name_in_unit(unit, intervals) | dict(
             zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken, strict=True)
         )
@@ -180,8 +181,8 @@ async def load_item_row_formatter(
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
     evidence = await calibrated_intervals.update_calibrated_evidence(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
-    item_prior = await asyncio.to_thread(lambda: evidence.item_prior)
-    return ItemRowFormatter(criterion, evidence.intervals, item_prior, unjudged_cells, uploaded_columns, goal_values)
+    shrinkage = await evidence.fit_shrinkage()
+    return ItemRowFormatter(criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values)
 
 
 def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: NumberColumn) -> list[str | None]:

@@ -18,7 +18,7 @@ from app.exports.items import likeliest_labels
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.inference.ratings.shrunken_means import ItemPrior
+from app.inference.ratings.shrunken_means import ItemShrinkage
 
 PosteriorOrder = Literal["number", "score", "-score", "variance", "-variance", "judgments", "-judgments"]
 
@@ -60,7 +60,7 @@ async def load_posterior_page(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     intervals: ModeratedMeans,
-    item_prior: ItemPrior,
+    shrinkage: ItemShrinkage,
     *,
     offset: int,
     limit: int,
@@ -73,7 +73,7 @@ async def load_posterior_page(
         connection: A snapshot.
         criterion: The criterion.
         intervals: Calibrated intervals of all items.
-        item_prior: Distribution of the items by which means are shrunk.
+        shrinkage: Shrunken means of all items.
         offset: Number of posteriors to skip.
         limit: Number of posteriors on the page.
         order: Column to sort by.
@@ -101,7 +101,7 @@ async def load_posterior_page(
     labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
-    shrunken = calibrated_intervals.shrunken_columns(page_intervals, item_prior)
+    shrunken = calibrated_intervals.shrunken_columns(shrinkage.shrink_items([row.number for row in rows]))
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
     as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)

@@ -5,7 +5,7 @@ from sqlalchemy import text
 from app.dashboard.table import DASHBOARD_ITEMS_PER_PAGE, ItemsView, load_items_page
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
-from app.inference.ratings.shrunken_means import estimate_item_prior, shrink_to_items
+from app.inference.ratings.shrunken_means import fit_item_shrinkage, shrink_means_to_prior
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
 
 UNKNOWN = moderate_means(Tally.empty(45))
@@ -102,13 +102,13 @@ async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(en
     assert [line.calibrated for line in sorted(lines, key=lambda line: line.item.number)] == [True] * 3 + [False] * 2
 
 
-async def test_lines_show_the_shrunken_interval_beside_the_plain_mean_where_there_is_a_prior(engine):
+async def test_lines_show_the_shrunken_interval_beside_the_plain_mean_where_means_are_shrunk(engine):
     campaign = await create_running_campaign(engine, items=5)
-    known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
-    prior, shrunken = estimate_item_prior(known), shrink_to_items(known)
+    tally = Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
+    known, shrinkage, shrunken = moderate_means(tally), fit_item_shrinkage(tally), shrink_means_to_prior(tally)
     async with engine.connect() as connection:
         plain = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows
-        lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known, prior)).rows
+        lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known, shrinkage)).rows
     for one, line in zip(plain, lines, strict=True):
         number = line.item.number
         assert one.displayed_interval == ((one.calibrated_low, one.calibrated_high) if number < 3 else None)

@@ -20,7 +20,7 @@ from app.exports.registry import open_export
 from app.exports.responses import RESPONSE_EXPORT_COLUMNS
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderate_means
-from app.inference.ratings.shrunken_means import shrink_to_items
+from app.inference.ratings.shrunken_means import shrink_means_to_prior
 from app.text.spreadsheets import guard_against_formula
 from tests.annotation.hits.campaigns import NOW, create_annotator, find_next_hit, lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, import_results
@@ -81,14 +81,15 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     header, *lines = cells(await written(engine, campaign.slug, "items"))
     found = [dict(zip(header, line, strict=True)) for line in lines]
     items, annotators = np.tile([0, 2], 3), np.repeat([0, 1, 2], 2)
-    known = moderate_means(Tally.empty(3).add_judgments(items, annotators, np.ravel(scores) / 100))
+    tally = Tally.empty(3).add_judgments(items, annotators, np.ravel(scores) / 100)
+    known = moderate_means(tally)
     for number in (0, 2):
         low, high = known.select_items([number]).interval()
         expected = [100 * share for share in (known.mean[number], known.standard_error[number], low[0], high[0])]
         assert [float(found[number][name]) for name in calibrated_intervals.CALIBRATED_COLUMNS] == pytest.approx(
             expected
         )
-        shrunken = shrink_to_items(known)
+        shrunken = shrink_means_to_prior(tally)
         expected = [100 * column[number] for column in (shrunken.score, shrunken.low, shrunken.high)]
         assert [float(found[number][name]) for name in calibrated_intervals.SHRUNKEN_COLUMNS] == pytest.approx(expected)
     assert [found[1][name] for name in calibrated_intervals.CALIBRATED_COLUMNS] == [""] * 4

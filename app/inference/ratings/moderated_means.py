@@ -113,17 +113,24 @@ class ModeratedMeans:
         return float(coverage.mean()), float(np.median((high - low)[has_error] / (own_high - own_low)))
 
 
-def moderate_means(tally: Tally, scale: ScoreBounds | None = (0.0, 1.0)) -> ModeratedMeans:
+def moderate_means(
+    tally: Tally, scale: ScoreBounds | None = (0.0, 1.0), *, typical_judgments: float = 0.0
+) -> ModeratedMeans:
     """Compute (1) to (4) for all items; linear in their number.
 
-    `scale` is the range of scores; None for no bounds, and then (1) is the pooled variance.
+    Args:
+        tally: The judgments.
+        scale: The range of scores; None for no bounds, and then (1) is the pooled variance.
+        typical_judgments: In (1), an item has so many more judgments, equal to the mean of all: where its own few are
+            extreme by chance, its variance is not.
+
     """
     n = tally.annotators
     squares, freedom = squares_within_items(tally), np.maximum(n - 1, 0)
     error = np.full(len(n), np.nan)
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
-    prior = prior_item_variances(tally, squares, freedom, scale)
+    prior = prior_item_variances(tally, squares, freedom, scale, typical_judgments)
     strength = _prior_degrees_of_freedom(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
@@ -171,17 +178,24 @@ def squares_within_items(tally: Tally) -> Array:
 
 
 def prior_item_variances(
-    tally: Tally, squares: Array, degrees_of_freedom: Integers, scale: ScoreBounds | None
+    tally: Tally,
+    squares: Array,
+    degrees_of_freedom: Integers,
+    scale: ScoreBounds | None,
+    typical_judgments: float = 0.0,
 ) -> Array:
     """Return (1), (N,), where some two annotators gave an item different scores.
 
-    `degrees_of_freedom` is (N,), n - 1, at least 0.
+    `degrees_of_freedom` is (N,), n - 1, at least 0; `typical_judgments` is that of `moderate_means`.
     """
     pooled = squares.sum() / degrees_of_freedom.sum()
     if scale is None:
         return np.full(len(squares), pooled)
     low, width = scale[0], scale[1] - scale[0]
-    share = ((tally.first_total - low * tally.annotators) / width + 0.5) / (tally.annotators + 1.0)
+    share_total = (tally.first_total - low * tally.annotators) / width
+    if typical_judgments:
+        share_total = share_total + typical_judgments * share_total.sum() / tally.annotators.sum()
+    share = (share_total + 0.5) / (tally.annotators + typical_judgments + 1.0)
     binomial_variance = share * (1.0 - share)
     phi = squares.sum() / (degrees_of_freedom @ binomial_variance)
     prior: Array = (pooled + phi * binomial_variance) / 2.0

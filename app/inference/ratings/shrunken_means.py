@@ -5,7 +5,8 @@ too high (the winner's curse). A posterior is not affected, however its data wer
 stopping rule principle), as long as its prior is that of the items. So the prior is estimated from all items (empirical
 Bayes), and by its likelihood, since moments of the means do depend on which items were asked about:
 
-    (1)  likelihood of item i at place x: that of `moderated_means`, the t density of (m_i - x) / error_i;
+    (1)  likelihood of item i at place x: that of `moderated_means`, the t density of (m_i - x) / error_i, with
+         `TYPICAL_JUDGMENTS` more for the item's variance, so that lucky items do not seem surer than others;
     (2)  base:   Beta distributions of all means and concentrations on a grid, each weighted by its likelihood, so that
                  few items leave the prior wide;
     (3)  prior:  the base counts as `BASE_ITEMS` items, and the items themselves correct its shape: expectation
@@ -19,12 +20,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betainc, stdtr
 
 from app.inference.ground.arrays import Array, Integers, checked_interval_level
-from app.inference.ratings.moderated_means import ModeratedMeans
+from app.inference.observations.tally import Tally
+from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
 
-BASE_ITEMS = 20.0
+BASE_ITEMS, TYPICAL_JUDGMENTS = 20.0, 3.0
 _BIN_COUNT, _SMOOTHING_WIDTH, _ITERATIONS = 100, 0.05, 60  # the width is a share of the scale
 _PRIOR_MEANS = (np.arange(40) + 0.5) / 40
 _PRIOR_CONCENTRATIONS = np.geomspace(0.5, 500, 16)
@@ -75,9 +78,27 @@ class ItemPrior:
         return score, interval[0], interval[1]
 
 
-def shrink_to_items(means: ModeratedMeans, level: float = 0.95) -> ShrunkenMeans:
-    """Return the shrunken scores of items, and intervals that hold the true means with this probability."""
-    return estimate_item_prior(means).shrink(means, level)
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemShrinkage:
+    """Means of N items as in (1), and the prior (3) that shrinks them."""
+
+    means: ModeratedMeans
+    prior: ItemPrior
+
+    def shrink_items(self, items: npt.ArrayLike, level: float = 0.95) -> ShrunkenMeans:
+        """Return the shrunken scores of some items, by their numbers, in this order."""
+        return self.prior.shrink(self.means.select_items(items), level)
+
+
+def fit_item_shrinkage(tally: Tally, scale: ScoreBounds = (0.0, 1.0)) -> ItemShrinkage:
+    """Return (1) and (3) from the judgments of all items, with scores on this scale."""
+    means = moderate_means(tally, scale, typical_judgments=TYPICAL_JUDGMENTS)
+    return ItemShrinkage(means, estimate_item_prior(means))
+
+
+def shrink_means_to_prior(tally: Tally, scale: ScoreBounds = (0.0, 1.0), level: float = 0.95) -> ShrunkenMeans:
+    """Return the shrunken scores of all items, and intervals that hold the true means with this probability."""
+    return fit_item_shrinkage(tally, scale).shrink_items(np.arange(len(tally.judgments)), level)
 
 
 def estimate_item_prior(means: ModeratedMeans) -> ItemPrior:
