@@ -30,7 +30,8 @@ class AnnotatorBehaviour:
         played_share: Share of its longest playback by anyone for each judged recording or video with a report, (P,).
         gold_met: Whether each gold item was met, (G,).
         attention_met: Whether each attention item was met, (A,).
-        random_answer_probability: Probability of answering at random by the update law; NaN where the law learns none.
+        random_answer_probability: Probability of answering at random by the update law, or by a fit to all
+            comparisons; NaN where neither learns one.
 
     """
 

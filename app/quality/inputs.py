@@ -69,7 +69,8 @@ class RuleInputs:
     Attributes:
         judgments: Columns of the judgments that count, (J,) each.
         answer_seconds: Columns of the times of answers, (H,) each; empty except for the first criterion.
-        random_answer_probabilities: Probability of answering at random, by annotator id, as the update law learned it.
+        random_answer_probabilities: Probability of answering at random, by annotator id, as the update law learned it,
+            or a fit to all comparisons.
         check_outcomes: Outcomes of answered checks; empty except for the first criterion.
         played_shares: Columns of judged recordings and videos with a report, (P,) each; empty except for the first
             criterion.

@@ -201,7 +201,7 @@ def describe_rule_reach(
         return RuleReach("", "This rule does not apply to this design.")
     if rule.name == "played" and not campaign.plays_media:
         return RuleReach("", "This campaign has no recordings or videos to play.")
-    if rule.name == "at_random" and not law.layout:
+    if rule.name == "at_random" and not law.layout and design.value_kind != "order":
         return RuleReach("", f"The update law {law.name} does not estimate which annotators answer at random.")
     starts_at = f"After {pluralize(requirement.count, requirement.unit)} by one person"
     if requirement.count_per_other:

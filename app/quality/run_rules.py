@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
 from app.quality.behaviour import AnnotatorBehaviour
+from app.quality.preference_estimates import fit_random_answer_probabilities
 from app.quality.rule import RuleFinding
 from app.quality.settings import RuleChoice, active_rules
 from app.record import revisions
@@ -119,6 +121,9 @@ def findings_of_rules(
     """Return the findings about these annotators, all of them if None, for one criterion of a campaign. The criteria
     share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
+    if criterion.design.value_kind == "order" and "at_random" in rule_choices:
+        probabilities = fit_random_answer_probabilities(criterion.design, rule_inputs.judgments)
+        rule_inputs = replace(rule_inputs, random_answer_probabilities=probabilities)
     behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
     criterion_count = len(criterion.campaign.criteria)
     rules = {name: choice for name, choice in rule_choices.items() if choice.rule.reads_values or not criterion.number}

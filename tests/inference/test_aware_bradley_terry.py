@@ -8,7 +8,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
 from app.inference.observations.pair_weights import independent_pair_weights
 from app.inference.preferences import aware_bradley_terry, bradley_terry
-from app.inference.preferences.aware_bradley_terry import DISCRIMINATIONS
+from app.inference.preferences.aware_bradley_terry import DISCRIMINATIONS, NEARLY_RANDOM
 
 
 def judged_pairs(truth, discriminations, judgments, rng):
@@ -45,7 +45,9 @@ def exact_posterior(judgments, fit):
             fit.kind_shares[1] * 0.5 ** own.sum() * np.ones(len(scores)),
             fit.kind_shares[2] * reversed_ / reversed_.sum() @ likelihood,
         ]
-        random_given_scores.append(parts[1] / sum(parts))
+        near = np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
+        nearly_random = parts[1] + fit.kind_shares[0] * (careful * near) / careful.sum() @ likelihood
+        random_given_scores.append(nearly_random / sum(parts))
         log_weight += np.log(sum(parts))
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()

@@ -43,6 +43,8 @@ DISCRIMINATIONS: Final = np.round(np.arange(-1.6, 3.01, 0.2), 1)
 _RANDOM: Final = int(np.flatnonzero(DISCRIMINATIONS == 0.0)[0])
 KINDS: Final = 3
 CAREFUL, AT_RANDOM, REVERSED = range(KINDS)
+NEARLY_RANDOM: Final = 0.2
+"""The largest |a_k| that is hardly different from 0: such an annotator needs 25 times the answers of a typical one."""
 _KIND_PRIOR: Final = np.array([9.0, 1.0, 0.1])
 """Dirichlet prior of the shares of careful, random and reversed annotators, as so many annotators seen."""
 _PRIOR_SPREAD, _SPREAD_WEIGHT = 0.1, 4.0
@@ -74,7 +76,8 @@ class AwareComparisonFit:
         discrimination: (K,) posterior means of a_k: 1 is a typical careful annotator, 0 answers at random, and below 0
             answers are reversed.
         discrimination_error: (K,) posterior standard deviations of a_k.
-        random: (K,) probability of answering at random.
+        random: (K,) probability of answering at random or nearly so: |a_k| of a random or careful annotator is at most
+            `NEARLY_RANDOM`.
         reversed: (K,) probability of reversed answers: a misread question, or a different view of the items.
         annotator_estimable: (K,) whether they decided at least `MIN_ANNOTATOR_PAIRS` pairs.
         kind_shares: Estimated shares of careful, random and reversed annotators, (3,).
@@ -332,7 +335,8 @@ class _ComparisonModel:
             notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
         pairs = sum_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
-        by_grid, by_kind = beliefs.sum(axis=1), beliefs.sum(axis=2)
+        by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
+        nearly_random = beliefs[:, AT_RANDOM].sum(axis=1) + beliefs[:, CAREFUL, is_near].sum(axis=1)
         mean = by_grid @ DISCRIMINATIONS
         error = np.sqrt(np.maximum(by_grid @ DISCRIMINATIONS**2 - mean**2, 0.0))
         return AwareComparisonFit(
@@ -342,8 +346,8 @@ class _ComparisonModel:
             group=self.group,
             discrimination=np.where(known, mean, np.nan),
             discrimination_error=np.where(known, error, np.nan),
-            random=np.where(known, by_kind[:, AT_RANDOM], np.nan),
-            reversed=np.where(known, by_kind[:, REVERSED], np.nan),
+            random=np.where(known, nearly_random, np.nan),
+            reversed=np.where(known, beliefs[:, REVERSED].sum(axis=1), np.nan),
             annotator_estimable=known,
             kind_shares=self.crowd.kind_shares,
             spread=float(np.sqrt(self.crowd.spread_squared)),

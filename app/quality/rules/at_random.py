@@ -1,4 +1,4 @@
-"""Rule on what the update law has learned about an annotator."""
+"""Rule on the probability that an annotator answers at random, as estimated with the scores of the items."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from app.quality.rule import QualityRule, RuleFinding, RuleRequirement, format_s
 
 
 class AtRandom(QualityRule):
-    """Finds annotators who answer at random, as far as the update law can tell."""
+    """Finds annotators who answer at random, as far as an estimate that accounts for annotators can tell."""
 
     name: ClassVar[str] = "at_random"
     title: ClassVar[str] = "Answers at random"
@@ -22,9 +22,9 @@ class AtRandom(QualityRule):
         "or more, after {fewest_judgments} judgments"
     )
     explanation: ClassVar[str] = (
-        "Finds people who probably answer at random, as estimated by the update law easl-aware. Other update laws "
-        "make no such estimate. The law compares annotators by how well their answers agree, so it has the same "
-        "limits as the rule on agreement."
+        "Finds people who probably answer at random, as estimated by the update law easl-aware; for comparisons and "
+        "rankings, by annotator-aware Bradley-Terry from all answers. Other update laws make no such estimate. It "
+        "compares annotators by how well their answers agree, so it has the same limits as the rule on agreement."
     )
 
     least_probability: float = Field(
@@ -44,16 +44,17 @@ class AtRandom(QualityRule):
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if the law is nearly sure, at any look.
+        """Find the annotator if the estimate is nearly sure, at any look.
 
         The share of careful people who ever reach a probability p is at most (1 - p) / p times the prior odds of
-        answering at random, so the law's own prior keeps false alarms rare.
+        answering at random, so the prior of the estimate keeps false alarms rare.
         """
         unknown = np.isnan(behaviour.random_answer_probability) or len(behaviour.share) < self.fewest_judgments
         if unknown or behaviour.random_answer_probability < self.least_probability:
             return None
         probability = format_share(behaviour.random_answer_probability)
-        sentence = f"Answers at random with a probability of {probability}, according to the update law."
+        source = "a fit to all comparisons" if behaviour.answer_kind == "order" else "the update law"
+        sentence = f"Answers at random with a probability of {probability}, according to {source}."
         return RuleFinding(
             {"probability": behaviour.random_answer_probability, "judgments": len(behaviour.share)}, sentence
         )
