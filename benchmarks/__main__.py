@@ -23,6 +23,7 @@ def main(llmfao: Path | None) -> None:
         "agreement": [],
         "analysis_page": [],
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
+        "pairs": [],
         "implied": [],
         "label_selection": [],
         "goals": [],

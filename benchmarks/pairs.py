@@ -229,6 +229,8 @@ def main() -> None:
     data.append(Comparisons("150 items, 1.2", partial(simulated, 150, 1.2, 0.0)))
     data.append(Comparisons("arguments", partial(repeated, arguments_by_topic())))
     show(data, rows | {"pairs, at most 10": ("pairs", 10)}, runs)
+    large = Comparisons("1,200 items, 1.2", partial(simulated, 1_200, 1.2, 0.0))
+    show([large], {name: rows[name] for name in ("scores", "pairs", "Swiss")}, max(2, runs // 10))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from app.selection.rule import Draw, ItemValues, PairFilter, SelectionSettings
 MOST_INFORMATIVE = "most_informative"
 MIN_COMPARISONS_PER_ITEM = 5
 MAX_JOINT_ITEMS = 1_000
+MAX_LEARNED_AT_ONCE = 100  # comparisons, a millisecond each; after more, the posterior is fitted again in a thread
 REFIT_GROWTH = 1.25  # times as many comparisons as at the last fit, until the next one
 CANDIDATES_OF_LARGE_CAMPAIGNS = 16
 
@@ -81,7 +82,9 @@ class ComparisonLog:
         )
         comparisons = [*zip(first.tolist(), second.tolist(), outcomes.tolist(), strict=True)]
         self._comparisons += comparisons
-        if self.joint is not None:
+        if len(comparisons) > MAX_LEARNED_AT_ONCE:
+            self._fits_begun_to = 0
+        elif self.joint is not None:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 

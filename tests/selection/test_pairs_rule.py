@@ -171,6 +171,22 @@ def test_two_processes_that_read_the_record_at_different_times_ask_for_the_same(
         assert np.array_equal(index.log.joint.difference_variance, whole.log.joint.difference_variance)
 
 
+def test_a_process_that_has_missed_many_answers_catches_up_by_a_fit():
+    behind, whole = index_after_comparisons(rounds=5), index_after_comparisons(rounds=40)
+    missed = [*hits_of(rounds=40)][30:]
+    behind.log.add_hits(
+        np.repeat(np.arange(30, 240), 2),
+        np.concatenate([items for items, _ in missed]),
+        np.concatenate([scores for _, scores in missed]),
+        **COMPARING,
+    )
+    before = behind.log.joint
+    behind.log.use_fit(*behind.log.begin_due_fit()())
+    assert behind.log.joint is not before
+    assert np.array_equal(behind.log.joint.mean, whole.log.joint.mean)
+    assert behind.log.begin_due_fit() is None
+
+
 def hits_of(rounds, items=12):
     """The HITs of `index_after_comparisons`."""
     rng = np.random.default_rng(11)
