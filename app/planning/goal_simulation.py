@@ -40,6 +40,8 @@ from app.planning.participation import (
     estimate_participation,
     items_seen_by_place,
 )
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import Rule
 from app.simulation.annotators import Population
 from app.simulation.campaign import SimulatedCampaign
 
@@ -136,7 +138,7 @@ class ForecastStart:
         initial_state = self.beliefs.copy(), judgments
         repeats_items = self.campaign.repeat_items
         campaign = SimulatedCampaign(
-            self.campaign.rule,
+            rule_of_forecast(self.campaign),
             self.evidence.law,
             asking,
             LawParameters(),
@@ -151,6 +153,14 @@ class ForecastStart:
     def annotator_number(self, place: int) -> int:
         known_annotators = self.participation.known_annotators
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
+
+
+def rule_of_forecast(campaign: Campaign) -> Rule:
+    """Return the rule that simulated campaigns ask by: the campaign's own, or `scores` for rules that read comparisons.
+
+    Which items were compared before the forecast is not known here, and `scores` needs as many judgments or more.
+    """
+    return SELECTION_RULES["scores"] if campaign.rule.reads_comparisons else campaign.rule
 
 
 def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> bool:

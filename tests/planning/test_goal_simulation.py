@@ -200,6 +200,14 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
     assert each.band[0] < together.band[0] < np.inf
 
 
+def test_a_campaign_that_reads_comparisons_is_planned_as_if_it_asked_evenly():
+    nothing = GoalEvidence.empty(ONLINE_LAWS["trueskill"], ITEMS)
+    mine = [campaign("halves", rule=rule, update_law="trueskill") for rule in ("pairs", "scores")]
+    plans = [forecast_goal(each, nothing, PEOPLE, runs=2, seed=3).band for each in mine]
+    assert plans[0] == plans[1]
+    assert np.isfinite(plans[0][0])
+
+
 def with_careless(rounds, law="easl-aware"):
     """What 20 people said, five of them at random: annotators 30 to 49."""
     rng = np.random.default_rng(5)
