@@ -1,5 +1,6 @@
 """Campaigns whose rule reads comparisons, on real PostgreSQL: every process asks by all answers that count."""
 
+import asyncio
 from itertools import count
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.database.session import create_engine
 from app.inference.preferences.joint_thurstone import fit_joint_scores
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
@@ -106,3 +108,37 @@ async def test_every_two_items_of_a_larger_hit_are_compared(engine, design):
     reasons = [because for (because,) in await fetch_rows(engine, "SELECT drawn_because FROM hits ORDER BY id")]
     # Six comparisons a HIT, of a best-worst HIT only five: 20 are enough for eight items.
     assert reasons.index("most_informative") == 4
+
+
+async def compare_until_done(engine, campaign, assignment, cache, rng):
+    while True:
+        work = await find_next_hit(engine, assignment, cache=cache)
+        if work.reason == "wait":
+            await asyncio.sleep(0.01)
+        elif work.hit is None:
+            return work.reason
+        else:
+            await submit_scores(engine, assignment, work.hit, scores=better_number_first(work.hit.items, rng))
+
+
+async def test_ten_people_at_once_compare_until_the_items_have_their_judgments(database_url):
+    engines = [create_engine(database_url, pool_size=6) for _ in range(2)]
+    processes = [PosteriorCache(), PosteriorCache()]
+    try:
+        campaign = await create_running_campaign(engines[0], items=10, **PAIRS | {"judgments_per_item": 12})
+        crowd = [await create_annotator(engines[0], campaign, f"a{k}") for k in range(10)]
+        reasons = await asyncio.gather(
+            *(
+                compare_until_done(engines[k % 2], campaign, who, processes[k % 2], np.random.default_rng(k))
+                for k, who in enumerate(crowd)
+            )
+        )
+        assert set(reasons) == {"all_done"}
+        judgments = sorted(count for (count,) in await fetch_rows(engines[0], "SELECT judgments FROM posteriors"))
+        assert judgments[1:] == [12] * 9  # a last item may have nothing left to be compared with
+        drawn = {because for (because,) in await fetch_rows(engines[0], "SELECT drawn_because FROM hits")}
+        assert drawn == {"fewest_judgments", "most_informative"}
+        assert await replay_is_clean(engines[0], campaign.slug)
+    finally:
+        for engine in engines:
+            await engine.dispose()
