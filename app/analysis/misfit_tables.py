@@ -41,7 +41,7 @@ TIES_NOTE = Note(
 )
 MISFIT_TEXT = (
     "Infit and outfit are near 1 if answers are as noisy as Bradley-Terry expects, and higher if they contradict the "
-    "scores. Outfit reacts most to surprising answers about items that are far apart. A flag means that the infit is "
+    "scores. With few comparisons of each item they are lower, because the scores follow these. Outfit reacts most to surprising answers about items that are far apart. A flag means that the infit is "
     "more than two standard deviations above the mean of all: a convention to find what to look at, not a test."
 )
 
@@ -86,7 +86,7 @@ def fit_misfit(answers: Answers, pairs: PairColumns) -> tuple[Misfit, Misfit]:
 
 
 def misfit_cells(misfit: Misfit) -> tuple[AnyArray, ...]:
-    return misfit.comparisons, misfit.infit, misfit.outfit, np.where(misfit.is_flagged, HIGH_INFIT_LABEL, "")
+    return misfit.comparisons, misfit.infit, misfit.outfit, np.where(misfit.is_flagged, HIGH_INFIT_LABEL, None)
 
 
 def ties_in_misfit_notes(pairs: PairColumns) -> tuple[Note, ...]:
