@@ -114,3 +114,28 @@ def plot_heatmaps(path: Path, qualities: Mapping[str, Array], top: float) -> Non
             panel.grid(visible=False)
         axes[0].set_ylabel("items, the highest on top")
         figure.colorbar(axes[0].images[0], ax=axes, label="match quality")
+
+
+def plot_response_heatmaps(path: Path, responses_by_title: Mapping[str, Array]) -> None:
+    """Plot the probability of each label by class for several annotators, (K, K) by title; rows of NaN stay empty."""
+    with open_figure(path, len(responses_by_title), WIDE_FIGURE_INCHES) as (figure, axes):
+        for panel, (title, response) in zip(axes, responses_by_title.items(), strict=True):
+            ends = 0.5, len(response) + 0.5
+            classes = range(1, len(response) + 1)
+            panel.imshow(response, cmap="Greys", vmin=0, vmax=1, extent=(*ends, *reversed(ends)), interpolation="none")
+            panel.set(title=title, xticks=classes, yticks=classes, xlabel="label")
+            panel.grid(visible=False)
+        axes[0].set_ylabel("class by the model")
+        figure.colorbar(axes[0].images[0], ax=axes, label="probability")
+
+
+def plot_count_histograms(path: Path, values_by_title: Mapping[str, Array], bin_width: float, *, x_title: str) -> None:
+    """Plot how many annotators have each value, (A,) by title, in bins from 0."""
+    most = max(float(values.max()) for values in values_by_title.values())
+    edges = np.arange(0.0, most + 2 * bin_width, bin_width)
+    with open_figure(path, len(values_by_title), WIDE_FIGURE_INCHES) as (_, axes):
+        for panel, (title, values) in zip(axes, values_by_title.items(), strict=True):
+            panel.hist(values, bins=edges, color="#0b5d66", edgecolor="#ffffff")
+            panel.set(title=title, xlabel=x_title)
+            panel.grid(visible=False, axis="x")
+        axes[0].set_ylabel("annotators")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from app.experiments import report
-from app.experiments.figures import plot_bars
+from app.experiments.figures import plot_bars, plot_count_histograms, plot_response_heatmaps
 from app.experiments.result_tables import write_parquet_rows
 from app.inference.agreement import krippendorff, label_agreement
 from app.inference.ground.arrays import Array, Integers
@@ -36,6 +36,12 @@ PAPER_ACCURACY = {
     "add-v": {1: 0.90, 2: 0.79, 6: 0.29, 7: 0.19},
     "help-v": {1: 0.73, 4: 0.64, 5: 0.11, 7: 0.11, 9: 0.11},
 }
+
+# Annotators in heatmaps of responses: those that the paper names, and then those with most labels.
+NAMED_ANNOTATORS: dict[str, tuple[int, ...]] = {"add-v": (), "help-v": (8, 9, 41)}
+HEATMAP_COUNT = 4
+MIN_EVIDENCE = 1.0  # expected labels of items of a class, below which a row of responses says nothing
+INFORMATION_BIN = 0.2  # bits
 
 NO_DIFFERENCE = "no difference"
 SMOOTHING_REASON = "Lower posteriors depend on the smoothing, and the paper only calls it “very weak”."
@@ -147,12 +153,15 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
             x_title=f"sense of {word.name}",
             y_title="prevalence",
         )
+    draw_annotators_of_words(words, folder)
     path = folder / "word-senses.md"
     report.write_report(
         path,
         "senses.md",
         command=command,
         words=[(word.name, f"word-senses-{word.name}.svg") for word in words],
+        heatmaps=[(word, response_heatmap_name(word)) for word in NAMED_ANNOTATORS],
+        information=[information_row(word) for word in words],
         rows=[sense_word_row(word) for word in words],
         starts=[compare_starts_of_word(word) for word in words],
         senses=range(1, MAX_SENSES + 1),
@@ -161,6 +170,47 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
         compared=paper_comparison_rows({word.name: word for word in words}),
     )
     return path
+
+
+def draw_annotators_of_words(words: Sequence[SenseWord], folder: Path) -> None:
+    """Draw the responses of four annotators of two words, and the information in the labels of all annotators."""
+    for word in words:
+        if word.name in NAMED_ANNOTATORS:
+            plot_response_heatmaps(
+                folder / response_heatmap_name(word.name),
+                {f"annotator {number}": responses_to_known_senses(word, number) for number in heatmap_annotators(word)},
+            )
+    plot_count_histograms(
+        folder / "word-senses-information.svg",
+        {word.name: word.fit_from_accuracy.mutual_information for word in words},
+        INFORMATION_BIN,
+        x_title="bits in a label",
+    )
+
+
+def response_heatmap_name(word_name: str) -> str:
+    return f"word-senses-responses-{word_name}.svg"
+
+
+def heatmap_annotators(word: SenseWord) -> list[int]:
+    """Return the annotators whose responses are drawn, numbered from 1 as in the data."""
+    label_counts = np.bincount(word.labels.annotators)
+    named = NAMED_ANNOTATORS[word.name]
+    by_count = (np.argsort(-label_counts, kind="stable") + 1).tolist()
+    return sorted([*named, *(number for number in by_count if number not in named)][:HEATMAP_COUNT])
+
+
+def responses_to_known_senses(word: SenseWord, annotator_number: int) -> Array:
+    """Return the probability of each label by sense, (K, K); NaN for senses that the annotator hardly saw."""
+    fit = word.fit_from_accuracy
+    is_known = fit.evidence[annotator_number - 1] >= MIN_EVIDENCE
+    return np.where(is_known[:, None], fit.response[annotator_number - 1], np.nan)
+
+
+def information_row(word: SenseWord) -> list[str]:
+    """Return the lowest, median and highest information in a label of an annotator, in bits."""
+    bits = np.nanpercentile(word.fit_from_accuracy.mutual_information, (0, 50, 100))
+    return [word.name, *(f"{number:.2f}" for number in bits)]
 
 
 def prevalences_by_title(word: SenseWord) -> dict[str, Array]:

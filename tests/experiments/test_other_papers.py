@@ -73,6 +73,16 @@ def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
     assert word.majority_shares[0] == pytest.approx(0.771, abs=0.02)
 
 
+def test_the_named_annotators_of_help_overuse_the_senses_that_the_paper_says():
+    word = passonneau_2014.fit_sense_word("help-v")
+    assert {8, 9, 41} < {*passonneau_2014.heatmap_annotators(word)}
+    eight, nine, forty_one = (passonneau_2014.responses_to_known_senses(word, number) for number in (8, 9, 41))
+    assert eight[5, 0] > eight[5, 5]  # of sense 6, called sense 1
+    assert forty_one[5, 1] > 0.5  # called sense 2
+    assert nine[1, 2] > 0.5  # of sense 2, called sense 3
+    assert np.isnan(eight[4]).all()  # no sentence has sense 5
+
+
 def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     by_experiment("word-senses", "--out", str(tmp_path))
     page = (tmp_path / "word-senses.md").read_text()
@@ -90,6 +100,9 @@ def test_the_senses_of_four_words_are_as_the_paper_says(tmp_path):
     ):
         assert row in page
     for name in passonneau_2014.SENSE_WORDS:
+        assert (tmp_path / f"word-senses-{name}.svg").exists()
+    for name in ("responses-add-v", "responses-help-v", "information"):
+        assert f"](word-senses-{name}.svg)" in page
         assert (tmp_path / f"word-senses-{name}.svg").exists()
     shares = parquet.read_table(tmp_path / "word-senses.parquet").to_pylist()
     assert sum(row["prevalence"] for row in shares) == pytest.approx(4 * len(passonneau_2014.SENSE_WORDS))
