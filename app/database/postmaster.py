@@ -66,7 +66,7 @@ class Postmaster:
         try:
             self.keep_running()
         except Exception as problem:  # noqa: BLE001  (a thread that ended in silence would leave the server without one)
-            self.report_loss(f"PostgreSQL is not watched any more, because of a {type(problem).__name__}.")
+            self.report_loss(f"PostgreSQL is no longer watched, because of a {type(problem).__name__}.")
 
     def keep_running(self) -> None:
         while (ending := self.wait_and_describe_end()) is not None:

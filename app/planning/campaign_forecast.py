@@ -94,11 +94,11 @@ class CampaignForecast:
         if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
         reason = (
-            f"the {pluralize(self.annotators, 'annotator')} have answered all tasks they are allowed before the goal "
-            "is reached"
+            f"the {pluralize(self.annotators, 'annotator')} have answered all tasks that they may answer before the "
+            "goal is reached"
         )
         advice = "Find more annotators, or let each of them answer more."
-        return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')} {reason}. {advice}"
+        return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')}, {reason}. {advice}"
 
     @property
     def headline(self) -> str:

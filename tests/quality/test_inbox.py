@@ -35,7 +35,7 @@ async def test_several_are_held_and_the_undo_bar_brings_them_back(engine, resear
     reply = await press(researcher, campaign, "hold", "A1", "A3", reason="too fast")
     assert await states_of(engine, campaign) == ["held", None, "held"]
     page = (await researcher.get(reply.headers["location"])).text
-    assert "Decided about 2 annotators: A1, A3." in words(page)
+    assert "Your decision about 2 annotators is stored: A1, A3." in words(page)
     before = dict(re.findall(r'type="hidden" name="(annotator-A\d)" value="(\w+)"', page))
     await press(researcher, campaign, "undo", reason="Undone", **before)
     assert await states_of(engine, campaign) == [None, None, None]

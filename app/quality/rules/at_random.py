@@ -32,7 +32,7 @@ class AtRandom(QualityRule):
         description="The rule finds annotators whose probability of random answers is this or higher.",
     )  # fmt: skip
     fewest_judgments: int = Field(
-        default=40, ge=1, le=100_000, title="Judgments, at least", description="The rule ignores annotators with fewer."
+        default=40, ge=1, le=100_000, title="Judgments, at least", description="Annotators with fewer are ignored."
     )
 
     @override

@@ -65,8 +65,8 @@ class PooledSigns(QualityRule):
     )
 
     least_percent: Percent = Field(
-        default=30, title="Same value, at least (%)",
-        description="With a lower share of repeated values for clearly different items, these do not count as a sign.",
+        default=30, title="Repeated values, at least (%)",
+        description="A lower share of repeated values for clearly different items does not count as a sign.",
     )  # fmt: skip
 
     def measure(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:

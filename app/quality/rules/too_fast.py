@@ -33,7 +33,7 @@ class TooFast(QualityRule):
 
     share_percent: Percent = Field(
         default=33,
-        title="Too fast is below (% of the usual time)",
+        title="Too fast: below (% of the usual time)",
         description="The rule finds people who answer more than half of their tasks faster than that.",
     )
     fewest_hits: int = Field(

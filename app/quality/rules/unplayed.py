@@ -31,7 +31,7 @@ class UnplayedRule(QualityRule):
 
     least_percent: Percent = Field(
         default=50,
-        title="Enough is (% of the seconds)",
+        title="Enough: at least (% of the length)",
         description="Share of a recording or video that must be played before its item is judged.",
     )
     careful_percent: Percent = Field(
