@@ -41,8 +41,9 @@ TIES_NOTE = Note(
 )
 MISFIT_TEXT = (
     "Infit and outfit are near 1 if answers are as noisy as Bradley-Terry expects, and higher if they contradict the "
-    "scores. With few comparisons of each item they are lower, because the scores follow these. Outfit reacts most to surprising answers about items that are far apart. A flag means that the infit is "
-    "more than two standard deviations above the mean of all: a convention to find what to look at, not a test."
+    "scores. With few comparisons of each item they are lower, because the scores follow these. Outfit reacts most to "
+    "surprising answers about items that are far apart. A flag means that the infit is more than two standard "
+    "deviations above the mean of all: a convention to find what to look at, not a test."
 )
 
 
@@ -86,7 +87,12 @@ def fit_misfit(answers: Answers, pairs: PairColumns) -> tuple[Misfit, Misfit]:
 
 
 def misfit_cells(misfit: Misfit) -> tuple[AnyArray, ...]:
-    return misfit.comparisons, misfit.infit, misfit.outfit, np.where(misfit.is_flagged, HIGH_INFIT_LABEL, None)
+    return (
+        misfit.comparisons,
+        misfit.infit,
+        misfit.outfit,
+        np.array([HIGH_INFIT_LABEL if flagged else None for flagged in misfit.is_flagged], dtype=object),
+    )
 
 
 def ties_in_misfit_notes(pairs: PairColumns) -> tuple[Note, ...]:

@@ -25,8 +25,8 @@ def placed(hits_each, size, to_values, *, seed=3):
         seen = rng.random(size) if annotator == RANDOM else items / 4.0 + rng.gumbel(size=size)
         places = 1.0 + np.argsort(np.argsort(-seen))
         rows += [(seq, annotator, item, value) for item, value in zip(items, to_values(places), strict=True)]
-    seq, annotators, items, values = map(np.array, zip(*rows, strict=True))
-    return {"seq": seq, "annotator": annotators, "item": items, "value": values}
+    columns = map(np.array, zip(*rows, strict=True))
+    return dict(zip(("seq", "annotator", "item", "value"), columns, strict=True))
 
 
 def as_places(places):
