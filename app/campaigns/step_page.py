@@ -172,12 +172,14 @@ def reasons_at_fields(campaign: Campaign) -> dict[str, str]:
 
 
 def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any]]:
-    """Return how an expected answer is entered by each criterion: by labels, or within a range of points."""
+    """Return how an expected answer is entered by each criterion: by labels, or within a range with two ends."""
+    criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [
         {
             "criterion": name,
             "labels": [*design.classes],
             "range": design.value_range if design.value_kind == "points" else None,
+            "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
         }
         for name, design in settings.practice_format.designs

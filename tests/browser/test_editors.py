@@ -193,6 +193,24 @@ async def test_practice_items_are_built_by_keyboard_and_a_mistake_is_shown_at_it
         assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
 
 
+async def test_expected_labels_are_ticked_as_annotators_see_them(task: Any, open_visit_step: Any) -> None:
+    labels = {"labels": ["good", "so-so", "bad"]}
+    table = "text,expected\nFine.,good\nHm.,so-so|bad\n"
+    draft = await task(launched=False, design="categories", design_settings=labels, items_per_hit=1, training=table)
+    page = await open_visit_step(draft)
+    cards = page.get_by_role("group", name="Training").locator("li")
+    await expect(cards.nth(0).get_by_role("checkbox", name="good")).to_be_checked()
+    await cards.nth(0).get_by_role("checkbox", name="so-so").press("Space")
+    await expect(cards.nth(1).get_by_role("checkbox", checked=True)).to_have_count(2)
+    expected = "text,expected\nFine.,good | so-so\nHm.,so-so|bad"
+    await expect(page.locator("textarea[name=training]")).to_have_value(expected)
+    async for width in each_width(page, 1280, 320):
+        assert await violations(page) == "", width
+        assert await page.locator("html").evaluate("it => it.scrollWidth <= it.clientWidth"), width
+    await save(page)
+    await page.wait_for_url("**?done=saved")
+
+
 async def test_a_table_that_cards_cannot_show_stays_a_table(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, training='text\texpected\n5" screen\t20\n7" screen\t40', items_per_hit=2)
     page = await open_visit_step(draft)

@@ -7,6 +7,8 @@ import { formatTable, parseTable } from "./table.js";
 const answerKinds = JSON.parse(document.querySelector("#practice-answers")?.textContent ?? "[]");
 const answerColumns = answerKinds.flatMap(({ criterion }) =>
   [`expected ${criterion}`.trim(), `tolerance ${criterion}`.trim()]);
+const LABEL_SEPARATOR = " | ";
+const MAX_LABEL_BOXES = 12;                                                    // more are suggested while one types
 const COLUMNS = ["text", ...answerColumns, "explanation", "set"];
 
 for (const name of ["training", "qualification"]) {
@@ -31,6 +33,14 @@ function formatItems(items) {
   const used = COLUMNS.filter((column) =>
     column === "text" || column.startsWith("expected") || items.some((item) => item[column]?.trim()));
   return formatTable(used, items.map((item) => used.map((column) => item[column] ?? "")));
+}
+
+/** Return the labels that an expected answer names; undefined if it names something else, such as #2. */
+function chosenLabels(labels, expected) {
+  if (labels.some((label) => label.includes("|"))) return undefined;
+  const named = expected.split("|").map((part) => part.trim()).filter(Boolean);
+  const isLabel = (part) => labels.includes(part);
+  return named.every(isLabel) ? named : undefined;
 }
 
 function editPracticeItems(text) {
@@ -135,23 +145,50 @@ function editPracticeItems(text) {
       element("p", { className: "problem", textContent: isWrong ? errorText : "", hidden: !isWrong }));
   }
 
-  /** Return the controls of the expected answer to one criterion: a slider for points, suggestions for labels. */
-  function drawAnswer({ criterion, labels, range, hint }, item, id) {
+  /** Return the controls of the expected answer to one criterion: a slider for points, boxes or suggestions for labels. */
+  function drawAnswer({ criterion, labels, range, ends, hint }, item, id) {
     const [expected, tolerance] = ["expected", "tolerance"].map((column) => `${column} ${criterion}`.trim());
+    const title = `Expected answer ${criterion}`.trim();
     const answer = cellControl("input", expected, item, { placeholder: hint });
-    const controls = [labelled(`Expected answer ${criterion}`.trim(), answer)];
-    if (labels.length) {
+    const chosen = labels.length && labels.length <= MAX_LABEL_BOXES ? chosenLabels(labels, answer.value) : undefined;
+    const controls = [];
+    if (chosen) {
+      answer.hidden = true;
+      controls.push(drawLabelBoxes(title, labels, chosen, answer), answer);
+    } else {
+      controls.push(labelled(title, answer));
+    }
+    if (labels.length && !chosen) {
       answer.setAttribute("list", id);
       controls.push(element("datalist", { id }, ...labels.map((value) => element("option", { value }))));
     } else if (range) {
-      const slider = element("input", { type: "range", min: range[0], max: range[1], value: answer.value || "50" });
-      slider.setAttribute("aria-label", `Expected answer ${criterion}`.trim());
-      slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); });
-      answer.addEventListener("input", () => { slider.value = answer.value; });
-      controls.push(slider);
+      controls.push(drawSlider(title, range, ends, answer));
     }
     controls.push(labelled("Tolerance (optional)", cellControl("input", tolerance, item, { inputMode: "decimal" })));
     return element("div", { className: "question-facts" }, ...controls);
+  }
+
+  /** Return a box for each label: one answer or several are expected. */
+  function drawLabelBoxes(title, labels, chosen, answer) {
+    const boxes = labels.map((value) => element("input", { type: "checkbox", value, checked: chosen.includes(value) }));
+    for (const box of boxes) {
+      box.addEventListener("change", () => {
+        answer.value = boxes.filter(({ checked }) => checked).map(({ value }) => value).join(LABEL_SEPARATOR);
+        readCards(answer);
+      });
+    }
+    return element("fieldset", { className: "label-boxes" }, element("legend", { textContent: title }),
+      ...boxes.map((box) => element("label", {}, box, ` ${box.value}`)));
+  }
+
+  /** Return the slider of the scale, with the labels of its ends as annotators see them. */
+  function drawSlider(title, [min, max], ends, answer) {
+    const slider = element("input", { type: "range", min, max, value: answer.value || "50" });
+    slider.setAttribute("aria-label", title);
+    slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); });
+    answer.addEventListener("input", () => { slider.value = answer.value; });
+    const [low, high] = ends.map((textContent) => element("span", { textContent, dir: "auto" }));
+    return element("div", { className: "practice-scale" }, slider, element("p", { className: "aside" }, low, high));
   }
 
   /** Return a control for a cell of the table, which is written back at each key. */
