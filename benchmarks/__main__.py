@@ -32,6 +32,7 @@ def main(llmfao: Path | None) -> None:
         "graded_response": [] if llmfao is None else [llmfao],
         "annotator_aware": [],
         "coverage": [],
+        "coverage_under_rules": [],
         "crowd_of_40": [],
         "published": [],
     }

@@ -1,5 +1,5 @@
 """How often 95 % intervals hold the truth, and how wide they are: `python -m benchmarks.coverage [RUNS]`; 40 runs take
-four minutes.
+four minutes. `benchmarks.coverage_under_rules` measures those of items that are asked about, or lead, by their scores.
 
 Three simulated crowds, 150 items by 30 annotators (those of `annotator_aware`), asked 2, 5 and 10 times an item. The
 truth is what all 30 would give on average: their mean score, their median, their mean of z-scores; of Elo the mean

@@ -173,12 +173,14 @@ def cells(looks_of: Sequence[Held]) -> str:
 HEADS = "all items | at most 2 judgments | leading 12 | width | leading scores too high"
 
 
-def show(title: str, found: dict[str, dict[str, list[Held]]]) -> None:
-    """A table of rows, each of both intervals."""
+def show_heads(title: str) -> None:
     print(f"\n{title}\n\n| | interval | {HEADS} |\n|---|---|---|---|---|---|---|")
-    for name, intervals in found.items():
-        for interval, looks_of in intervals.items():
-            print(f"| {name} | {interval} | {cells(looks_of)} |", flush=True)
+
+
+def show_row(name: str, found: dict[str, list[Held]]) -> None:
+    """A line of each interval."""
+    for interval, looks_of in found.items():
+        print(f"| {name} | {interval} | {cells(looks_of)} |", flush=True)
 
 
 def merged(runs: Sequence[dict[str, list[Held]]]) -> dict[str, list[Held]]:
@@ -187,24 +189,21 @@ def merged(runs: Sequence[dict[str, list[Held]]]) -> dict[str, list[Held]]:
 
 def show_rules(runs: int, pool: ProcessPoolExecutor) -> None:
     """By rule over all data; by judgments per item, and by data, over the rules that ask selectively."""
-    found = {
-        (name, asking): list(pool.map(partial(one_run, made, asking), range(runs)))
-        for name, made in DATA.items()
-        for asking in ASKINGS
-    }
-    by_rule = {a.title: merged([run for (_, b), of in found.items() if a == b for run in of]) for a in ASKINGS}
-    show(f"By rule, over all data; {runs} runs each", by_rule)
-    selective = {key: of for key, of in found.items() if key[1].rule in ("best", "threshold")}
-    every = [run for of in selective.values() for run in of]
-    by_budget = {
-        f"{budget} an item": {interval: [run[interval][k] for run in every] for interval in every[0]}
-        for k, budget in enumerate(BUDGETS)
-    }
-    show("Rules best and threshold, by judgments per item", by_budget)
-    by_data = {
-        name: merged([run for (other, _), of in selective.items() if other == name for run in of]) for name in DATA
-    }
-    show("Rules best and threshold, by data", by_data)
+    show_heads(f"By rule, over all data; {runs} runs each")
+    found: dict[Asking, dict[str, list[dict[str, list[Held]]]]] = {}
+    for asking in ASKINGS:
+        found[asking] = {
+            name: list(pool.map(partial(one_run, made, asking), range(runs))) for name, made in DATA.items()
+        }
+        show_row(asking.title, merged([run for of in found[asking].values() for run in of]))
+    selective = [of for asking, of in found.items() if asking.rule in ("best", "threshold")]
+    every = [run for by_data in selective for of in by_data.values() for run in of]
+    show_heads("Rules best and threshold, by judgments per item")
+    for look, budget in enumerate(BUDGETS):
+        show_row(f"{budget} an item", {interval: [run[interval][look] for run in every] for interval in every[0]})
+    show_heads("Rules best and threshold, by data")
+    for name in DATA:
+        show_row(name, merged([run for by_data in selective for run in by_data[name]]))
 
 
 def main() -> None:
