@@ -22,6 +22,7 @@ from app.analysis import (
     pairwise_tables,
     reliability_table,
     scores,
+    shrunken_scores,
     system_table,
     win_loss_table,
 )
@@ -30,6 +31,7 @@ from app.inference.online.laws import ONLINE_LAWS
 
 SCORE_METHODS: dict[str, ScoreMethod] = {
     "mean": scores.MEAN_METHOD,
+    "shrunken_mean": shrunken_scores.SHRUNKEN_MEAN_METHOD,
     "ordinal_median": scores.MEDIAN_METHOD,
     "z_scores": scores.Z_SCORES_METHOD,
     "geometric_mean": scores.GEOMETRIC_MEAN_METHOD,

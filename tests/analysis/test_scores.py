@@ -115,6 +115,22 @@ def test_direct_assessment_has_an_interval_and_an_error_for_every_item_judged_cu
     assert name == "z_scores" or (found.low[1], found.high[0]) == (0.0, 100.0)
 
 
+def test_shrunken_means_lie_between_the_mean_of_an_item_and_those_of_the_others():
+    made = answers([(0, {0: 90.0, 1: 40.0, 2: 30.0, 3: 50.0}), (1, {0: 100.0, 1: 60.0, 2: 50.0, 3: 50.0})])
+    plain, found = scores.mean_scores(made), SCORE_METHODS["shrunken_mean"].fit(made)
+    assert 50 < found.values[0] < plain.values[0]
+    assert plain.values[2] < found.values[2] < 50
+    assert found.low is not None
+    assert found.high is not None
+    assert ((found.low < found.values) & (found.values < found.high)).all()
+
+
+def test_there_are_no_shrunken_means_while_nothing_tells_how_far_annotators_differ():
+    with pytest.raises(Inestimable) as refused:
+        SCORE_METHODS["shrunken_mean"].fit(answers([(0, {0: 90.0, 1: 40.0}), (1, {0: 90.0, 1: 40.0})]))
+    assert refused.value.code == "nothing_varies"
+
+
 def test_z_scores_take_out_strictness():
     made = answers([(0, {0: 10.0, 1: 20.0, 2: 30.0}), (1, {0: 60.0, 1: 70.0, 2: 80.0})])
     assert scores.z_scores(made).values == pytest.approx([-1.0, 0.0, 1.0])
