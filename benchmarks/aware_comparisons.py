@@ -19,6 +19,8 @@ from scipy.special import expit
 
 from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgments
 from app.inference.ground.metrics import spearman
+from app.inference.online import trueskill, trueskill_aware
+from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.preferences import aware_bradley_terry, bradley_terry
 from benchmarks.annotator_aware import band, gain
 
@@ -181,6 +183,30 @@ def show_alarms(runs: int) -> None:
             print(f"| {people} | {share:.0%} | {score_sd} | {cells[0]} | {cells[1]} |", flush=True)
 
 
+def compare_laws(per_item: int, random_share: float, seed: int) -> Floats:
+    """Return Spearman of `trueskill` and of `trueskill-aware` after all judgments, with their default parameters."""
+    truth, judged = simulate(per_item, random_share, np.random.default_rng([seed, per_item, int(100 * random_share)]))
+    rows = zip(*(column.tolist() for column in judged[:4]), strict=True)
+    hits = [AnsweredHit(who, [i, j], [float(won > 0), float(won < 0)]) for i, j, won, who in rows]
+    found = []
+    for law in (trueskill.LAW, trueskill_aware.LAW):
+        beliefs = law.initial_beliefs([np.full(ITEMS, number) for number in law.family.default_prior], LawParameters())
+        beliefs.apply_hits(hits)
+        found.append(spearman(law.family.score(*beliefs.state), truth))
+    return np.array(found)
+
+
+def show_laws(runs: int) -> None:
+    print(f"\nUpdate laws, {ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
+    print("| answer at random | comparisons per item | trueskill | trueskill-aware | aware - plain | lost, worst |")
+    print("|---|---|---|---|---|---|")
+    for share in RANDOM_SHARES:
+        for per_item in BUDGETS:
+            found = np.array([compare_laws(per_item, share, seed) for seed in range(runs)])
+            bands = " | ".join(band(column) for column in found.T)
+            print(f"| {share:.0%} | {per_item} | {bands} | {gain(found[:, 1] - found[:, 0])} |", flush=True)
+
+
 def main(runs: int) -> None:
     simulated: dict[tuple[float, int], list[Compared]] = {}
     real: dict[tuple[float, int], list[Compared]] = {}
@@ -197,6 +223,7 @@ def main(runs: int) -> None:
     show(f"Simulated, {ITEMS} items, {ANNOTATORS} annotators, {runs} runs", simulated)
     show(f"UKP arguments, {TOPICS_PER_RUN} topics and up to {REAL_ANNOTATORS} annotators a run, {runs} runs", real)
     show_alarms(runs)
+    show_laws(runs)
 
 
 if __name__ == "__main__":

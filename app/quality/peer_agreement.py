@@ -204,7 +204,7 @@ def compare_annotators_by_judgments(
         comparisons[number] = AnnotatorComparison(
             peer_correlation=correlations[number],
             reliability=None if math.isnan(reliability) else reliability,
-            bias=None if math.isnan(reliability) else 100.0 * bias,
+            bias=None if math.isnan(reliability) or math.isnan(bias) else 100.0 * bias,
         )
     return comparisons
 

@@ -696,7 +696,12 @@ async def test_another_way_of_asking_shows_its_own_settings_and_the_first_one_fi
     await page.get_by_role("link", name="Advanced").click()
     await expect(page.get_by_text("mu, sigma2 of the Normal")).to_be_visible()
     laws = page.get_by_label("Update law", exact=True).locator("option")
-    assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == ["", "ra", "trueskill"]
+    assert await laws.evaluate_all("(options) => options.map(({ value }) => value)") == [
+        "",
+        "ra",
+        "trueskill",
+        "trueskill-aware",
+    ]
 
 
 async def test_a_page_is_shown_when_its_scripts_have_come_so_that_no_press_is_missed(enter: Enter) -> None:

@@ -22,9 +22,10 @@ class AtRandom(QualityRule):
         "or more, after {fewest_judgments} judgments"
     )
     explanation: ClassVar[str] = (
-        "Finds people who probably answer at random, as estimated by the update law easl-aware; for comparisons and "
-        "rankings, by annotator-aware Bradley-Terry from all answers. Other update laws make no such estimate. It "
-        "compares annotators by how well their answers agree, so it has the same limits as the rule on agreement."
+        "Finds people who probably answer at random, as estimated by the update laws easl-aware and trueskill-aware; "
+        "for comparisons and rankings, by annotator-aware Bradley-Terry from all answers. Other update laws make no "
+        "such estimate. It compares annotators by how well their answers agree, so it has the same limits as the rule "
+        "on agreement."
     )
 
     least_probability: float = Field(
