@@ -193,7 +193,8 @@ async def import_responses_into_campaign(
     `criterion`, and a row for each), or is an export of responses or a result file of Mechanical Turk (`Input.id1` ...,
     `Answer.range1` ...). Send it as the body or as the field `file` of a form. For any other table, also from
     Mechanical Turk, Label Studio, Prodigy or Appraise, the parameters say which column holds what; the refusal
-    `result_columns` has a `proposal` for them. A refused file changes nothing. An interrupted import has stored some of
+    `result_columns` has a `proposal` for them. Choices of No More Marking (`judge`, `candidate_chosen`,
+    `candidate_not_chosen`) need no parameters. A refused file changes nothing. An interrupted import has stored some of
     the first HITs; send the same file again to import the rest.
     """
     async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
