@@ -79,7 +79,7 @@ class Postmaster:
             if not self.stopping:
                 seconds = time.monotonic() - began
                 log.warning(
-                    "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is there.", ending, seconds
+                    "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is kept.", ending, seconds
                 )
 
     def wait_and_describe_end(self) -> str | None:

@@ -110,14 +110,14 @@ class Magnitude(Design):
             return parse_typed_decimal(text)
         except AmbiguousNumber as problem:
             raise Invalid(
-                f"What is entered for item {position} can be read as two numbers. Write it without the comma, "
+                f"The value of item {position} can be read as two numbers. Write it without the comma, "
                 "or with a point. What you entered is kept.",
                 code="score_ambiguous",
                 position=position,
             ) from problem
         except ValueError as problem:
             raise Invalid(
-                f"What is entered for item {position} is not a number. Write it in digits, for example 150 or 0.5. "
+                f"The value of item {position} is not a number. Write it in digits, for example 150 or 0.5. "
                 "What you entered is kept.",
                 code="score_not_a_number",
                 position=position,

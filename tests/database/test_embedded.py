@@ -386,7 +386,7 @@ def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, capl
     assert not process_is_running(last)
     assert len(said) == 2
     assert re.fullmatch(
-        r"PostgreSQL ended \(SIGKILL\)\. It runs again after [0-9.]+ s; what was saved is there\.", said[0]
+        r"PostgreSQL ended \(SIGKILL\)\. It runs again after [0-9.]+ s; what was saved is kept\.", said[0]
     )
 
 

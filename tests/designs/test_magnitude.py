@@ -85,9 +85,7 @@ def test_a_comma_that_may_group_thousands_is_asked_about(subtests):
         with subtests.test(entered=entered):
             refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": entered}, [1, 2])
             assert refused.code == "score_ambiguous"
-            assert str(refused).startswith(
-                "What is entered for item 2 can be read as two numbers. Write it without the comma"
-            )
+            assert str(refused).startswith("The value of item 2 can be read as two numbers. Write it without the comma")
 
 
 def test_what_is_no_number_is_refused_kindly(subtests):
@@ -95,9 +93,7 @@ def test_what_is_no_number_is_refused_kindly(subtests):
         with subtests.test(entered=entered):
             refused = refusal_of(BESIDE_100, {"score-1": "80", "score-2": entered}, [1, 2])
             assert refused.code == "score_not_a_number"
-            assert str(refused).startswith(
-                "What is entered for item 2 is not a number. Write it in digits, for example 150"
-            )
+            assert str(refused).startswith("The value of item 2 is not a number. Write it in digits, for example 150")
 
 
 @given(
@@ -198,7 +194,7 @@ async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
         reply = await browser.post(address, data=hidden | {first: "150", second: "0", third: "a lot"})
         kept = dict(re.findall(r'name="(score-\d+)".*?value="([^"]*)"', reply.text, re.DOTALL))
         assert kept == {first: "150", second: "0", third: "a lot"}
-        assert "What is entered for item 3 is not a number." in reply.text
+        assert "The value of item 3 is not a number." in reply.text
         assert await fetch_rows(engine, "SELECT values FROM responses") == []
         again = hidden | {first: "150", second: "0.5", third: "1e3"}
         for _ in range(2):

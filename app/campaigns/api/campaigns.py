@@ -232,7 +232,7 @@ def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings,
     """
     comparisons = changes[COMPARISONS_KEY]
     if isinstance(comparisons, bool) or not isinstance(comparisons, int | float) or JUDGMENTS_SETTING in changes:
-        message = f"Send a number as {COMPARISONS_KEY}, and no {JUDGMENTS_SETTING} beside it. Nothing was changed."
+        message = f"Send a number as {COMPARISONS_KEY}, without {JUDGMENTS_SETTING}. Nothing was changed."
         raise Invalid(message, code="comparisons_wrong", setting=COMPARISONS_KEY)
     changed = replace(lifecycle.unsaved_campaign(settings), segment_count=campaign.segment_count)
     unit = ComparisonUnit.of_campaign(changed, campaign.item_count)
