@@ -1,4 +1,5 @@
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -53,7 +54,8 @@ def test_a_typical_annotator_has_the_updates_of_trueskill(scores):
     parameters = LawParameters(epsilon=0.0) if len(set(scores)) > 1 else LawParameters()
     posteriors = [(0.1 * k, 0.05 + 0.01 * k) for k in range(len(scores))]
     found, _, _ = apply_hit(posteriors, scores, TYPICAL, parameters)
-    expected = trueskill.update(*zip(*posteriors, strict=True), scores, parameters)
+    means, variances = zip(*posteriors, strict=True)
+    expected = trueskill.update(means, variances, scores, parameters)
     np.testing.assert_allclose(np.transpose(found), expected, rtol=1e-12)
 
 
@@ -115,7 +117,7 @@ def test_the_pairs_of_a_ranking_say_less_about_its_annotator_than_as_many_hits()
     posteriors = [(0.2 * k, 0.01) for k in range(5)]
     turned = [1.0, 0.75, 0.5, 0.25, 0.0]  # against what is known
     _, belief, decided = apply_hit(posteriors, turned, INITIAL_BELIEF, NO_MARGIN)
-    alone = INITIAL_BELIEF
+    alone: Sequence[float] = INITIAL_BELIEF
     for k in range(5):
         for other in range(k + 1, 5):
             _, alone, _ = apply_hit([posteriors[k], posteriors[other]], [1.0, 0.0], alone, NO_MARGIN)
