@@ -7,6 +7,7 @@ import { choose, native } from "../hit/native.js";
 import { all } from "../hit/page.js";
 import { submit } from "../hit/sending.js";
 import { words } from "../hit/words.js";
+import { arrange } from "./pairwise/tabs.js";
 
 const DOES_MORE = "button, a, summary, audio, video";      // what Enter presses
 const OWN_ARROWS = "audio, video";                         // what arrow keys wind
@@ -18,6 +19,7 @@ const chosen = (hit) => radios(hit).find(({ checked }) => checked);
 const atOnce = (hit) => Boolean(hit.fieldset.querySelector("[data-at-once]")) && !hit.form.querySelector(".remarks[open]");
 
 function begin(hit) {
+  arrange(hit);
   hit.fieldset.addEventListener("input", (event) => { if (atOnce(hit) && radios(hit).includes(event.target)) submit(hit, event); });
 }
 
@@ -66,4 +68,4 @@ function remains(_count, hit) {
   return atOnce(hit) ? words("Your choice submits at once") : words("Choose, then submit");
 }
 
-run(native({ begin, press, drawn, remains }));
+run(native({ begin, press, resize: arrange, drawn, remains }));

@@ -135,7 +135,7 @@ async def test_texts_are_groups_and_choices_are_called_by_their_letters_alone(
     task: Any, visit: Any, width: int
 ) -> None:
     campaign = await task(texts=ANSWERS, **PAIR, content="markdown")
-    page = (await visit(viewport={"width": width, "height": 844})).page
+    page = (await visit(viewport={"width": width, "height": 9000})).page  # both fit
     await open_hit(page, campaign.prolific())
     for letter, text in zip("AB", await sides(page), strict=True):
         await expect(page.get_by_role("heading", name=letter, exact=True)).to_be_visible()
@@ -218,9 +218,7 @@ async def test_the_choices_of_all_criteria_stay_in_sight_and_have_keys(
 async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_bottom_edge(
     task: Any, visit: Any, width: int
 ) -> None:
-    campaign = await task(
-        texts=LONG if width == 390 else ["abide", "run"], **PAIR, design_settings={"ties_allowed": width == 390}
-    )
+    campaign = await task(texts=["abide", "run"], **PAIR, design_settings={"ties_allowed": width == 390})
     page = (await visit(viewport={"width": width, "height": 720}, has_touch=True, is_mobile=True)).page
     await page.goto(campaign.prolific())
     first = await sides(page)
@@ -237,6 +235,52 @@ async def test_by_touch_on_a_phone_one_above_the_other_with_the_buttons_at_the_b
     await expect(page.locator(".progress")).to_have_text("1 set done")
     assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
     assert (await campaign.responses())[0].input_kinds == ["touch", "touch"]
+
+
+async def test_long_texts_on_a_phone_are_tabs_that_keep_their_place(task: Any, visit: Any) -> None:
+    campaign = await task(texts=LONG, **PAIR)
+    page = (await visit(viewport={"width": 390, "height": 720}, has_touch=True, is_mobile=True)).page
+    await page.goto(campaign.prolific())
+    first = await sides(page)
+    a, b = (page.get_by_role("tab", name=letter) for letter in "AB")
+    await expect(page.get_by_role("tabpanel")).to_have_count(1)
+    await expect(page.get_by_role("tabpanel", name="A", exact=True)).to_contain_text(first[0][:40])
+    for button in (a, b, *await page.locator(".choice label").all(), page.locator(SUBMIT)):
+        await expect(button).to_be_in_viewport(ratio=1)
+    assert await violations(page) == ""
+    await page.evaluate("scrollTo(0, 600)")
+    await expect(a).to_be_in_viewport(ratio=1)
+    await b.dispatch_event("click")  # a tap of Playwright scrolls
+    await expect(page.get_by_role("tabpanel", name="B", exact=True)).to_contain_text(first[1][:40])
+    top = await page.locator(".pair").evaluate("pair => pair.getBoundingClientRect().top")
+    assert abs(top) < 2  # the other text begins at its beginning
+    await a.dispatch_event("click")
+    assert abs(await page.evaluate("scrollY") - 600) < 5
+    await b.tap()
+    await page.reload()
+    await expect(page.get_by_role("tabpanel", name="B", exact=True)).to_be_visible()
+    await page.get_by_role("radio", name="B", exact=True).tap()
+    await expect(page.locator(".side-tabs [data-chosen]")).to_have_text("B")
+    await page.locator(SUBMIT).tap()
+    await expect(page.locator(".progress")).to_have_text("1 set done")
+    assert await places(campaign) == [[(first[0], 2.0), (first[1], 1.0)]]
+
+
+async def test_arrow_keys_on_a_tab_go_to_the_other_and_elsewhere_choose(task: Any, visit: Any) -> None:
+    campaign = await task(texts=LONG, **PAIR)
+    page = (await visit(viewport={"width": 390, "height": 720})).page
+    await open_hit(page, campaign.prolific())
+    await page.get_by_role("tab", name="A").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.get_by_role("tab", name="B")).to_be_focused()
+    await expect(page.get_by_role("tabpanel", name="B", exact=True)).to_be_visible()
+    await expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.get_by_role("radio", name="A", exact=True)).to_be_checked()
+    await page.set_viewport_size({"width": 1280, "height": 720})  # a phone that is laid on its side
+    await expect(page.locator(".side:visible")).to_have_count(2)
+    await expect(page.get_by_role("tab")).to_have_count(0)
 
 
 async def test_without_scripts(task: Any, plain: Any) -> None:
