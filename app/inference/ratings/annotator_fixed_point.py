@@ -27,6 +27,9 @@ _MAX_STEP_TO_EXTRAPOLATE = 0.05
 _MAX_ROUNDS_KEPT = 6  # to extrapolate from
 _MIN_INFORMATION = 1e-6  # what is learned from somebody's answers, and the same from those that tell even less
 _ROUNDS_BEFORE_RETRY = 10  # rounds without extrapolating, after one that led away
+# Rounds before steps may grow, so that fits that need fewer take the same path as ever; how much each may grow while it
+# keeps its direction, that is, while its cosine with the one before is near 1; and the longest.
+_ROUNDS_BEFORE_LONG_STEPS, _STEP_GROWTH, _MAX_STEP_SHARE, _MIN_COSINE = 200, 1.5, 8.0, 0.95
 
 START_INFORMATION = (0.1, 4.0)
 """Starting values of the information of a judgment about t, in units of the prior: next to nothing, and a lot."""
@@ -156,7 +159,7 @@ def _iterate_from_start(
 ) -> FixedPoint:
     """Return the end of the rounds from one start."""
     current = _evaluate_round(_make_starting_point(judgments.n_annotators, information), judgments, counted_crowd)
-    nearest, recent_rounds, waiting, rounds = current, [current], 0, 1
+    nearest, recent_rounds, waiting, rounds, share = current, [current], 0, 1, _STEP_SHARE
     while nearest.residual > tolerance and rounds < max_rounds:
         rounds += 1
         extrapolated = (
@@ -164,13 +167,14 @@ def _iterate_from_start(
         )
         with np.errstate(all="ignore" if extrapolated is not None else None):  # a leap may end where numbers do
             next_round = _evaluate_round(
-                current.point + _STEP_SHARE * current.step if extrapolated is None else extrapolated,
+                current.point + share * current.step if extrapolated is None else extrapolated,
                 judgments,
                 counted_crowd,
             )
         if extrapolated is not None and not np.linalg.norm(next_round.step) <= np.linalg.norm(current.step):
             recent_rounds, waiting = [current], _ROUNDS_BEFORE_RETRY
             continue
+        share = next_step_share(share, current.step, next_round.step) if rounds > _ROUNDS_BEFORE_LONG_STEPS else share
         current, recent_rounds, waiting = (
             next_round,
             [*recent_rounds, next_round][-_MAX_ROUNDS_KEPT:],
@@ -181,6 +185,16 @@ def _iterate_from_start(
     level = level_of_crowd(judgments, nearest.beliefs)
     crowd = replace(nearest.crowd, mean_bias=level.mean_bias(len(judgments.scores)))
     return FixedPoint(nearest.beliefs, crowd, nearest.residual, log_probability, rounds)
+
+
+def next_step_share(share: float, step: Array, next_step: Array) -> float:
+    """Return the share of the next step to take: more as long as steps keep their direction, else the usual one.
+
+    Rounds can pass a place where they hardly move, near two fixed points that just vanished. Extrapolation does not
+    help there, for it searches the place where steps are smallest, and hundreds of short steps lead past it.
+    """
+    keeps_direction = step @ next_step > _MIN_COSINE * np.linalg.norm(step) * np.linalg.norm(next_step)
+    return min(share * _STEP_GROWTH, _MAX_STEP_SHARE) if keeps_direction else _STEP_SHARE
 
 
 def _extrapolate_rounds(recent_rounds: list[_Round]) -> Array | None:
