@@ -101,7 +101,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     score = design.score_unit(law).title.lower()
     if law.family.counts_classes:
         score = f"likeliest label and its {score}"
-    mean = f", and the {design.unit.mean_phrase} with its calibrated interval" * design.is_ordered
+    mean = f", and the {design.unit.mean_phrase}, plain and shrunken, with both intervals" * design.is_ordered
     return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
 
 
