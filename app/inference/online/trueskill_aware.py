@@ -225,7 +225,7 @@ class AwarePairBeliefs:
 
 LAW = AwarePairLaw(
     name="trueskill-aware",
-    title="TrueSkill, annotator-aware: only the order counts, and annotators who contradict the others count less",
+    title="Annotator-aware TrueSkill: only the order counts, and annotators who contradict the others count less",
     assumes="Like TrueSkill, but annotators see differences between items more or less clearly, or answer at random.",
     family=trueskill.LAW.family,
     reads="order",
