@@ -18,6 +18,7 @@ from app.experiments import (
     amidei_2020,
     arm_comparison,
     otani_2016,
+    otani_2016_counts,
     passonneau_2014,
     sakaguchi_2018,
     sakaguchi_2018_systems,
@@ -244,6 +245,19 @@ def run_random_judges(  # noqa: PLR0917
     command += f" --comparisons {quote(comparisons.name)}" if comparisons else ""
     command += f" --baseline {quote(baseline)}" if baseline else ""
     click.echo(otani_2016.run_judge_experiments(judging, seed, out, make_experiment_runner(out, runs), command))
+
+
+@experiment.command("comparison-counts")
+@add_run_options
+def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
+    """Study the number of comparisons, and what segments can tell (Otani et al. 2016, Figures 3 and 5)."""
+    prepare_out_folder(out)
+    command = f"easel experiment comparison-counts --runs {runs} --seed {seed}"
+    click.echo(
+        otani_2016_counts.run_comparison_count_experiment(
+            otani_2016.SimulatedJudging(), seed, out, make_experiment_runner(out, runs), command
+        )
+    )
 
 
 @experiment.command("word-senses")

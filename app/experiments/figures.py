@@ -68,7 +68,13 @@ def plot_curves(
 
 
 def plot_bands(
-    path: Path, checkpoints: Sequence[int], bands_by_title: Mapping[str, Band], *, x_title: str, y_title: str
+    path: Path,
+    checkpoints: Sequence[float],
+    bands_by_title: Mapping[str, Band],
+    *,
+    x_title: str,
+    y_title: str,
+    legend_place: str = "lower right",
 ) -> None:
     """Plot for each arm, by title, a figure with its band."""
     with open_figure(path) as (_, axes):
@@ -76,7 +82,7 @@ def plot_bands(
             axes.fill_between(checkpoints, band.low, band.high, color=style["color"], alpha=0.12, linewidth=0)
             axes.plot(checkpoints, band.middle, label=title, **style)
         axes.set(xlabel=x_title, ylabel=y_title, xlim=(checkpoints[0], checkpoints[-1]))
-        axes.legend(loc="lower right")
+        axes.legend(loc=legend_place)
 
 
 def plot_histograms(path: Path, scores: Mapping[str, Array]) -> None:

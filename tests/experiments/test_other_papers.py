@@ -18,6 +18,11 @@ from app.experiments.amidei_2020 import (
 )
 from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
 from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
+from app.experiments.otani_2016_counts import (
+    ARM_TITLES,
+    ComparisonCountExperiment,
+    easiest_and_hardest_segments,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +122,20 @@ def test_all_comparisons_are_with_the_baseline_if_there_is_one_and_none_with_its
         assert (judged.first != judged.second).all()
         assert ({*judged.first.tolist()} == {2}) == (baseline == 2)
         assert {*judged.outcome.tolist()} == {-1, 0, 1}
+
+
+def test_more_comparisons_agree_better_with_the_truth_by_every_method():
+    results = ComparisonCountExperiment(FEW, 3, counts=(60, 2_000)).run(0)
+    assert [result.arm for result in results] == [*ARM_TITLES]
+    for result in results:
+        few, many = result.figures["pearson"]
+        assert many > max(few, 0.9)
+
+
+def test_a_segment_tells_most_where_its_difficulties_are():
+    difficulty = np.array([[-1.5, -1.0], [0.5, 1.0], [-0.2, 0.2], [5.0, 6.0]])
+    segments = np.repeat([0, 1, 2, 3], [20, 20, 20, 3])
+    assert easiest_and_hardest_segments(difficulty, segments) == {"easy segment": 0, "hard segment": 1}
 
 
 def test_who_is_careless_with_a_small_share_is_so_with_a_large_one():
