@@ -159,7 +159,7 @@ def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
 def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simulated):
     columns = campaign(goal, best_items=best).to_columns()
     columns |= dict.fromkeys(("experiment", "arm", "experiment_key"))
-    columns |= {"item_count": items, "judgments_taken": 0, "judgments_wanted": 0}
+    columns |= {"item_count": items, "retired_count": 0, "judgments_taken": 0, "judgments_wanted": 0}
     assert sample_size(CampaignWithProgress.from_columns(columns)) == simulated
 
 
