@@ -1,4 +1,4 @@
-"""Who answers at random where annotators compare items: no update law says so, but a fit to all comparisons does."""
+"""Annotators who answer at random where items are compared: no update law finds them, but a fit to all pairs does."""
 
 import numpy as np
 import pytest

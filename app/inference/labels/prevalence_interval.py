@@ -25,7 +25,7 @@ def bootstrap_prevalence_interval(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Return the ends of the interval of each class, (K,) each, for a population of which the items are a sample.
+    """Return the ends of the interval of each class, (K,) each, for the population that the items are a sample from.
 
     Every fit starts from the parameters of `result`, so that classes keep their meaning. The interval is Normal on the
     scale of log odds, so that it stays in (0, 1), with the spread of the draws.
@@ -61,11 +61,11 @@ def bootstrap_prevalence_interval(
         matrix = LabelMatrix(counts, n_annotators, n_labels)
         climb = latent_classes.run_accelerated_em(start, matrix, added, _DRAW_STOP_RULE)
         drawn.append(climb.end.parameters.prevalence)
-    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.std(_log_odds(np.array(drawn)), axis=0)
-    middle = _log_odds(result.prevalence)
+    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.std(_log_odds_of_shares(np.array(drawn)), axis=0)
+    middle = _log_odds_of_shares(result.prevalence)
     return expit(middle - reach), expit(middle + reach)
 
 
-def _log_odds(shares: Array) -> Array:
-    log_odds_of_shares: Array = logit(shares.clip(_MIN_SHARE, 1.0 - _MIN_SHARE))
-    return log_odds_of_shares
+def _log_odds_of_shares(shares: Array) -> Array:
+    values: Array = logit(shares.clip(_MIN_SHARE, 1.0 - _MIN_SHARE))
+    return values
