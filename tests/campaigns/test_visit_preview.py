@@ -16,7 +16,10 @@ from app.designs.registry import DESIGNS
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import create_running_campaign
 
-QUESTIONS = ["age: How old are you?", "native: Is English your native language? | yes | no"]
+QUESTIONS = [
+    "age: How old are you? | number from 0 to 120 | screen out: under 18",
+    "native: Is English your native language? | yes | no",
+]
 TABLE = "text,expected\nnever,10\nalways,90\n"
 VISIT: dict[str, Any] = {
     "consent": "We keep **your answers**.",
@@ -182,6 +185,17 @@ async def test_every_page_and_every_outcome_can_be_seen_as_from_each_platform(en
         for target in re.findall(r'<(?:form[^>]*action|a[^>]*href)="(https?:[^"]*)"', shown):
             pytest.fail(f"{page.key} leads away to {target}")
     assert await count_all_rows(engine) == before
+
+
+async def test_an_answer_that_screens_people_out_leads_to_their_end(engine, researcher):
+    campaign = await create_running_campaign(engine, launched=False, **VISIT)
+    address, page = await start_preview(researcher, campaign, at="questions")
+    page = await send(researcher, address, page, **{"question-age": "17", "question-native": "yes"})
+    assert "Thank you for your interest" in page
+    assert "Screened out by a question" in page  # among the other outcomes
+    without_screening = await create_running_campaign(engine, launched=False, questions=["job: What do you do?"])
+    _, page = await start_preview(researcher, without_screening)
+    assert "Screened out by a question" not in page
 
 
 @PLATFORMS
