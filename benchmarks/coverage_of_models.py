@@ -139,15 +139,19 @@ def of_magnitude(case: Case) -> Row:
 
 
 def of_graded(case: Case) -> Row:
-    """10 systems against a baseline that stands in the middle; of the others the distances from their mean."""
+    """10 systems against a baseline in the middle of them."""
     people = case.people(SYSTEMS + 1, "graded")
     people.worth = np.append(np.linspace(0.35, 0.65, SYSTEMS), 0.5)
     output = people.rng.normal(0, 0.1, (SEGMENTS, SYSTEMS + 1))
-    found, truth = (against_baseline(people, output, times * 10 * SYSTEMS * case.per_item) for times in (1, 20))
-    return between(centred(found.score), found.standard_error, centred(truth.score))
+    number = 10 * SYSTEMS * case.per_item
+    found = against_baseline(people, output, number, with_errors=True)
+    truth = against_baseline(people, output, 20 * number, with_errors=False)
+    return between(found.score, found.standard_error, truth.score)
 
 
-def against_baseline(people: People, output: Array, number: int) -> graded_response.GradedResponse:
+def against_baseline(
+    people: People, output: Array, number: int, *, with_errors: bool
+) -> graded_response.GradedResponse:
     """So many judgments of a system and the baseline, by anybody on any segment."""
     rng = people.rng
     systems, segments = rng.integers(SYSTEMS, size=number), rng.integers(SEGMENTS, size=number)
@@ -156,7 +160,7 @@ def against_baseline(people: People, output: Array, number: int) -> graded_respo
     apart = theirs - baseline + output[segments, systems] - output[segments, SYSTEMS]
     apart = np.where(people.at_random[judges], theirs - baseline, apart)
     outcomes = np.where(np.abs(apart) < TIE, 0, np.sign(apart)).astype(np.int64)
-    return graded_response.fit(systems, judges, segments, outcomes, n_items=SYSTEMS, with_errors=False)
+    return graded_response.fit(systems, judges, segments, outcomes, n_items=SYSTEMS, with_errors=with_errors)
 
 
 Measure = Callable[[Integers, Integers, Array, np.random.Generator, int], Agreement]

@@ -15,6 +15,7 @@ gold by their making.
 import csv
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from app.experiments.judged_pairs import (
 from app.experiments.otani_2016 import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
 from app.experiments.runs import figure_by_arm
 from app.inference.ground import metrics
+from app.inference.ground.inestimable import NotConverged
 from app.inference.systems import graded_response
 from benchmarks.systems import graded_response_online, two_stage
 
@@ -167,10 +169,30 @@ def curve(budgets: tuple[int, ...], seed: int, sizes: tuple[int, int, int], *, c
     return reached
 
 
+def coverage(runs: int = 20, systems: int = 10, judges: int = 15, segments: int = 50) -> None:
+    """Simulated from the model: how often intervals hold performances, with and without the errors of the rest."""
+    budgets = (300, 600, 1200)
+    print(f"| Intervals that hold the performance after, {runs} runs: | " + " | ".join(map(str, budgets)) + " |")
+    print("|---|" + "---|" * len(budgets))
+    for with_errors, title in ((True, "errors of judges and segments included"), (False, "these taken as known")):
+        shares = []
+        for budget in budgets:
+            held = []
+            for seed in range(runs):
+                data, theta = drawn(budget, systems, judges, segments, seed)
+                with suppress(NotConverged):
+                    found = graded_response.fit(*data, n_items=systems, with_errors=with_errors)
+                    held.append(np.abs(found.score - theta) <= 1.96 * found.standard_error)
+            shares.append(f"{np.mean(held):.3f}")
+        print(f"| {title} | " + " | ".join(shares) + " |", flush=True)
+    print()
+
+
 def main(folder: Path | None = None) -> None:
     if folder is not None:
         robustness(load(folder / "llmfao.csv"))
     speed()
+    coverage()
     active()
 
 

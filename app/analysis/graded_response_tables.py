@@ -37,11 +37,12 @@ from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
 
 Z = float(ndtri(0.975))
-# How often: `python -m benchmarks.coverage_of_models`.
+# How often: `python -m benchmarks.graded_response` and `python -m benchmarks.coverage_of_models`.
 TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
-    "The errors of performances treat the judges’ sensitivity and the segments’ difficulty as known, so the intervals "
-    "are too narrow: in simulations, 53 to 90 of 100 contained the performance that very many judgments would give.",
+    "The errors of performances allow for what is unknown about judges and segments, but not for the bias of their "
+    "estimates: in simulations, 72 to 96 of 100 intervals contained the performance. An error that all systems share "
+    "is in each interval, so two systems can differ although their intervals overlap.",
 )
 ANY_SEGMENT = "any"  # the segment of items that name none
 

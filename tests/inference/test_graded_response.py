@@ -131,9 +131,9 @@ def test_fit_is_where_a_general_optimiser_finds_the_maximum():
     assert found.log_marginal == pytest.approx(-oracle.fun, abs=1e-4)
 
 
-def test_performance_is_the_mode_given_the_rest_and_its_error_comes_from_the_curvature():
+def test_performance_is_the_mode_given_the_rest_and_its_error_given_it_comes_from_the_curvature():
     data = draw_judgments(200, 3, 3, 3, seed=4)
-    found = fit(*data.columns)
+    found = fit(*data.columns, with_errors=False)
 
     def log_density(theta, system):
         rows = [row for row in zip(*data.columns, strict=True) if row[0] == system]
@@ -156,6 +156,47 @@ def test_known_parameters_are_recovered_within_their_errors():
     assert 0.6 < np.std((found.difficulty - data.b) / found.difficulty_standard_error) < 1.5
     assert np.all(found.difficulty[:, 0] < found.difficulty[:, 1])
     assert found.notes == ()
+
+
+def test_errors_of_performances_hold_those_of_the_rest_by_the_delta_method():
+    data = draw_judgments(200, 3, 2, 2, seed=4)
+    found, prior = fit(*data.columns), Prior()
+    terms = make_logistic_terms(*data.columns)
+    point = np.concatenate([np.log(found.sensitivity), found.difficulty.T.ravel()])
+
+    def mode(at):
+        return posterior_modes_and_curvatures(terms, prior, at[:2], at[2:])[0]
+
+    def log_marginal(at):
+        nodes = quadrature_nodes(*posterior_modes_and_curvatures(terms, prior, at[:2], at[2:]), prior, 101)
+        return log_marginal_and_gradient(terms, prior, at[:2], at[2:], nodes)[0]
+
+    steps = 1e-3 * np.eye(6)
+    slopes = np.array([(mode(point + step) - mode(point - step)) / 2e-3 for step in steps]).T
+    bends = [
+        [
+            (log_marginal(point + one + other) - log_marginal(point + one - other))
+            - (log_marginal(point - one + other) - log_marginal(point - one - other))
+            for one in steps
+        ]
+        for other in steps
+    ]
+    covariance = np.linalg.inv(-np.array(bends) / 4e-6)
+    given_the_rest = fit(*data.columns, with_errors=False).standard_error
+    expected = np.sqrt(given_the_rest**2 + np.einsum("ip,pq,iq->i", slopes, covariance, slopes))
+    np.testing.assert_allclose(found.standard_error, expected, rtol=1e-3)
+    assert (found.standard_error > given_the_rest).all()
+
+
+def test_intervals_of_performances_hold_them_more_often_than_if_the_rest_were_known():
+    held = {True: 0.0, False: 0.0}
+    for with_errors in held:
+        for seed in range(30):
+            data = draw_judgments(300, 8, 10, 20, seed=seed)
+            found = fit(*data.columns, with_errors=with_errors)
+            held[with_errors] += np.mean(np.abs(found.score - data.theta) <= 1.96 * found.standard_error) / 30
+    assert held[True] > 0.85
+    assert held[True] - held[False] > 0.1
 
 
 def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments():
@@ -316,12 +357,13 @@ def test_judges_who_contradict_each_other_evenly_leave_no_single_answer():
 
 
 def test_too_many_parameters_for_errors_leave_them_out_and_say_so(monkeypatch):
-    monkeypatch.setattr("app.inference.systems.graded_response.MAX_PARAMETERS_FOR_ERRORS", 8)
+    monkeypatch.setattr("app.inference.systems.graded_errors.MAX_PARAMETERS_FOR_ERRORS", 8)
     found = fit(*draw_judgments(100, 3, 3, 3, seed=12).columns)
     assert np.isnan(found.difficulty_standard_error).all()
     assert np.isfinite(found.standard_error).all()
     assert len(found.notes) == 1
     assert found.notes[0].startswith("3 judges and 3 segments are too many for standard errors of sensitivities")
+    assert found.notes[0].endswith("treat them as known, and are too small.")
 
 
 def test_malformed_arrays_are_refused(subtests):

@@ -160,7 +160,7 @@ def _log_posterior_slope_and_curvature(
 ) -> tuple[Array, Array]:
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
-    rest = _logistic_of_minus(z, np.exp(-np.abs(z)))
+    rest = logistic_of_minus(z, np.exp(-np.abs(z)))
     first = sum_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
     second = sum_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
@@ -246,7 +246,7 @@ def _iterate_expectations(
             slope=slope[rows],
             count=count,
             z=z,
-            rest=_logistic_of_minus(z, fraction),
+            rest=logistic_of_minus(z, fraction),
             weight=share[local],
             share=share,
             log_integral=log_integral,
@@ -271,7 +271,7 @@ def _iterate_system_blocks(starts: Integers, max_systems: int) -> Iterator[tuple
         low = high
 
 
-def _logistic_of_minus(z: Array, fraction: Array) -> Array:
+def logistic_of_minus(z: Array, fraction: Array) -> Array:
     """Return S(-z), where fraction is exp(-|z|)."""
     return np.where(z >= 0.0, fraction, 1.0) / (1.0 + fraction)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import NotConverged
@@ -25,13 +24,13 @@ from app.inference.observations.baseline import (
     refuse_uninformative_outcomes,
     to_baseline_judgments,
 )
+from app.inference.systems.graded_errors import errors_given_other_parameters, errors_of_all_parameters
 from app.inference.systems.graded_marginal import (
     LogisticTerms,
     Prior,
     QuadratureNodes,
     log_marginal_and_gradient,
     make_logistic_terms,
-    observed_information_matrix,
     posterior_modes_and_curvatures,
     quadrature_nodes,
 )
@@ -43,11 +42,6 @@ __all__ = [
     "item_information",
 ]
 
-MAX_PARAMETERS_FOR_ERRORS = 6000
-"""Largest number of parameters a and b with standard errors, which need the inverse of a square matrix of this size
-(0.3 GB, some ten seconds).
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class GradedResponse:
@@ -55,7 +49,8 @@ class GradedResponse:
 
     Attributes:
         score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
-        standard_error: (n_items,), of theta given a and b: right for comparing systems with each other.
+        standard_error: (n_items,), of theta, with the errors of a and b in it. What all systems have in common, such as
+            the difficulty of all segments, is known least, so differences of two systems are known better.
         estimable: (n_items,), whether the system has a judgment.
         sensitivity: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is not near 0 if some of
             these
@@ -116,7 +111,8 @@ def fit(
         adaptive: Whether each system has nodes of its own; False for the paper's common nodes, which are too far apart
             once
         a system has more than some ten judgments.
-        with_errors: False leaves the standard errors of a and b NaN, and saves their time.
+        with_errors: False leaves the standard errors of a and b NaN, and those of theta too small, as if a and b were
+            known; it saves their time.
         max_iterations: The largest number of steps.
 
     Raises:
@@ -133,19 +129,25 @@ def fit(
     terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
     maximum = _maximise_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
     theta, curvature = posterior_modes_and_curvatures(terms, prior, maximum.log_a, maximum.b)
-    a_error, b_error, error_notes = _standard_errors_and_notes(terms, prior, maximum, with_errors=with_errors)
+    errors = (
+        errors_of_all_parameters(
+            terms, prior, maximum.log_a, maximum.b, nodes=maximum.nodes, theta=theta, curvature=curvature
+        )
+        if with_errors
+        else errors_given_other_parameters(terms, curvature)
+    )
     return GradedResponse(
         score=columns.items.scatter(theta),
-        standard_error=columns.items.scatter(curvature**-0.5),
+        standard_error=columns.items.scatter(errors.theta),
         estimable=columns.items.is_judged,
         sensitivity=columns.annotators.scatter(np.exp(maximum.log_a)),
-        sensitivity_standard_error=columns.annotators.scatter(np.exp(maximum.log_a) * a_error),
+        sensitivity_standard_error=columns.annotators.scatter(np.exp(maximum.log_a) * errors.log_a),
         difficulty=columns.segments.scatter(maximum.b.reshape(2, -1).T),
-        difficulty_standard_error=columns.segments.scatter(b_error.reshape(2, -1).T),
+        difficulty_standard_error=columns.segments.scatter(errors.b.reshape(2, -1).T),
         log_marginal=maximum.value,
         iterations=maximum.iterations,
         prior=prior,
-        notes=(*notes_on_limits_of_baseline_judgments(columns), *error_notes),
+        notes=(*notes_on_limits_of_baseline_judgments(columns), *errors.notes),
     )
 
 
@@ -222,37 +224,3 @@ def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
     centre, log_width = point[judge_count:].reshape(2, -1)
     half_width = np.exp(log_width) / 2.0
     return point[:judge_count], np.concatenate([centre - half_width, centre + half_width])
-
-
-def _standard_errors_and_notes(
-    terms: LogisticTerms, prior: Prior, maximum: _Maximum, *, with_errors: bool
-) -> tuple[Array, Array, tuple[Note, ...]]:
-    """Return standard errors of log a and b, from the inverse of the information, or NaN and notes on why."""
-    size = len(maximum.log_a) + len(maximum.b)
-    unknown_a, unknown_b = np.full(len(maximum.log_a), np.nan), np.full(len(maximum.b), np.nan)
-    if not with_errors:
-        return unknown_a, unknown_b, ()
-    if size > MAX_PARAMETERS_FOR_ERRORS:
-        sentence = (
-            f"{terms.n_judges:,} judges and {terms.n_segments:,} segments are too many for standard errors of"
-            " sensitivities and difficulties; those of the scores are not affected."
-        )
-        return unknown_a, unknown_b, (Note("too_many_for_errors", sentence),)
-    error = np.sqrt(
-        _inverse_information_diagonal(
-            observed_information_matrix(terms, prior, maximum.log_a, maximum.b, maximum.nodes)
-        )
-    )
-    return error[: terms.n_judges], error[terms.n_judges :], ()
-
-
-def _inverse_information_diagonal(matrix: Array) -> Array:
-    try:
-        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-    except LinAlgError as error:
-        sentence = (
-            "The fit stopped between two solutions that fit the judgments equally well: judges contradict each other "
-            "too evenly to choose between them."
-        )
-        raise NotConverged(sentence, code="no_single_answer") from error
-    return np.diag(cho_solve(factor, np.eye(len(matrix)), overwrite_b=True, check_finite=False)).copy()
