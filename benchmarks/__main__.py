@@ -25,6 +25,8 @@ def main(llmfao: Path | None) -> None:
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
         "pairs": [],
         "implied": [],
+        "balanced_tuples": [],
+        "reliability_of_pairs": [],
         "label_selection": [],
         "goals": [],
         "goal_looks": [],
