@@ -41,8 +41,10 @@ def test_by_hand_a_prior_that_prefers_the_lower_half():
     found = ItemPrior(np.repeat([0.015, 0.005], 50)).shrink(believed([0.5], 0.05))
     assert found.score == pytest.approx([0.5 - 0.5 * 0.0399], abs=2e-4)
     # 2.5 % below: 3/2 Phi(z) = .025, so z = -2.128; above: 1/2 (1 - Phi(z)) = .025, so z = 1.645.
-    assert found.low == pytest.approx([0.5 - 2.128 * 0.05], abs=1e-3)
-    assert found.high == pytest.approx([0.5 + 1.645 * 0.05], abs=1e-3)
+    # That is 3.773 errors wide, and the plain interval 3.920: so both arms are stretched by 3.920 / 3.773 = 1.039.
+    low, score, high = 0.5 - 2.128 * 0.05, 0.5 - 0.5 * 0.0399, 0.5 + 1.645 * 0.05
+    assert found.low == pytest.approx([score - 1.039 * (score - low)], abs=1e-3)
+    assert found.high == pytest.approx([score + 1.039 * (high - score)], abs=1e-3)
 
 
 def plain_prior(means):
@@ -85,8 +87,13 @@ def test_the_posterior_is_the_integral_of_likelihood_and_prior(mean, error, free
     density = stats.t.pdf((places - mean) / error, freedom) * np.interp(places, middles, shares)
     below = integrate.cumulative_trapezoid(density, places, initial=0)
     assert found.score[0] == pytest.approx(density @ places / density.sum(), abs=0.01 * error)
-    assert found.low[0] == pytest.approx(np.interp(0.025 * below[-1], below, places), abs=0.03 * error)
-    assert found.high[0] == pytest.approx(np.interp(0.975 * below[-1], below, places), abs=0.03 * error)
+    low, high = (np.interp(np.array(mass) * below[-1], below, places) for mass in ((0.025, 0, 0.05), (0.975, 0.95, 1)))
+    shortest = (high - low).argmin()
+    score, low, high = density @ places / density.sum(), low[shortest], high[shortest]
+    plain = np.clip(mean + error * stats.t.ppf([0.025, 0.975], freedom), 0, 1)
+    stretch = max(1, (plain[1] - plain[0]) / (high - low))
+    assert found.low[0] == pytest.approx(max(0, score - stretch * (score - low)), abs=0.03 * error)
+    assert found.high[0] == pytest.approx(min(1, score + stretch * (high - score)), abs=0.03 * error)
 
 
 @settings(max_examples=25, deadline=None)
@@ -126,6 +133,14 @@ def test_by_hand_the_variance_of_an_item_is_that_of_one_with_three_typical_judgm
     error = np.sqrt((1000 * prior + 0.005) / 1001 / 2)  # no item varies more than others, so d0 is 1000
     assert fit_item_shrinkage(tally).means.standard_error == pytest.approx(error, rel=1e-4)
     assert moderate_means(tally).standard_error[0] < error[0]
+
+
+def test_intervals_reach_the_end_of_the_scale_where_all_annotators_may_agree_on_it():
+    items = np.repeat(np.arange(20), 4)
+    scores = np.where(items < 8, 1.0, np.random.default_rng(3).choice([0.4, 0.6, 0.8, 1.0], len(items)))
+    found = shrink_means_to_prior(Tally.empty(20).add_judgments(items, np.arange(len(items)), scores))
+    assert (found.high[:8] == 1).all()
+    assert (found.low[:8] < found.score[:8]).all()
 
 
 def test_one_item_is_hardly_shrunk():

@@ -11,7 +11,9 @@ Bayes), and by its likelihood, since moments of the means do depend on which ite
                  few items leave the prior wide;
     (3)  prior:  the base counts as `BASE_ITEMS` items, and the items themselves correct its shape: expectation
                  maximisation with smoothing (Silverman, Jones, Nychka & Wilson 1990);
-    (4)  score:  the mean of the posterior, likelihood times prior; interval: its central mass.
+    (4)  score:  the mean of the posterior, likelihood times prior; interval: its central mass, or as much mass from an
+         end of the scale if that is shorter. A central interval would leave out the very end, where all agree.
+         It is widened to the width of the plain interval: the prior moves it, but may be too sure of itself.
 
 `python -m benchmarks.coverage_under_rules` measures how often these intervals hold the truth.
 """
@@ -72,10 +74,12 @@ class ItemPrior:
         weight = np.where((places >= 0) & (places <= 1), likelihood * density * _PLACE_WIDTHS, 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
         below = weight.cumsum(axis=1) - weight / 2
+        score, ends = (weight * places).sum(axis=1), _shortest_interval(places, below, level)
         low, high = means.scale or (0.0, 1.0)
-        ends = (_quantiles(places, below, (1 + side * level) / 2) for side in (-1, 1))
-        score, *interval = (low + (high - low) * np.clip(at, 0, 1) for at in ((weight * places).sum(axis=1), *ends))
-        return score, interval[0], interval[1]
+        plain_low, plain_high = means.interval(level)
+        stretch = np.maximum(1.0, (plain_high - plain_low) / (high - low) / (ends[1] - ends[0]))
+        start, end = (np.clip(score + stretch * (at - score), 0, 1) for at in ends)
+        return low + (high - low) * score, low + (high - low) * start, low + (high - low) * end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +174,16 @@ def _smoothing_matrix() -> Array:
     smoothing = kernel(middles) + kernel(-middles) + kernel(2 - middles)
     matrix: Array = smoothing / smoothing.sum(axis=0)
     return matrix
+
+
+def _shortest_interval(places: Array, below: Array, level: float) -> tuple[Array, Array]:
+    """Return the shortest interval of each row with this mass: around its middle, or from an end of the scale."""
+    tail = (1 - level) / 2
+    starts = np.array([_quantiles(places, below, tail), np.zeros(len(below)), _quantiles(places, below, 2 * tail)])
+    ends = np.array([_quantiles(places, below, 1 - tail), _quantiles(places, below, level), np.ones(len(below))])
+    rows = np.arange(len(below))
+    shortest = (np.clip(ends, 0, 1) - np.clip(starts, 0, 1)).argmin(axis=0)
+    return np.clip(starts[shortest, rows], 0, 1), np.clip(ends[shortest, rows], 0, 1)
 
 
 def _quantiles(places: Array, below: Array, probability: float) -> Array:
