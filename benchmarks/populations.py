@@ -2,6 +2,9 @@
 
 The populations of `simulation.annotators` that bear the name of data are what this prints for the MLQE judgments
 (examples/data/mlqe): six judgments of each of 1,000 sentences, whose places in the published list stand for people.
+Three of the six places are in fact many people (`people_of_mlqe`), whose biases differ by .097 in et-en and by .036 in
+ro-en; the fits have .116 and .021.
+
 Beside each fit, how answers look in the data and in as many answers that the fitted population gives about items of the
 same mean scores.
 """
