@@ -25,12 +25,9 @@ def main(llmfao: Path | None) -> None:
         "pairwise": [] if llmfao is None else [llmfao / "llmfao.csv"],
         "pairs": [],
         "implied": [],
-<<<<<<< HEAD
         "balanced_tuples": [],
         "reliability_of_pairs": [],
-=======
         "label_confidence": [],
->>>>>>> cd07ab8f (Name the log odds of shares, and list the benchmark of labels' confidence)
         "label_selection": [],
         "goals": [],
         "goal_looks": [],

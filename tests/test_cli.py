@@ -342,7 +342,7 @@ def test_what_a_goal_will_cost_is_said(easel, running):
     assert easel("plan", running, "--runs", 2).output.endswith(BETTER)
     assert goal == "Goal: 95 % of items have intervals of ±25 points or less."
     assert needed.startswith("About ")
-    assert "HIT" in needed
+    assert "task" in needed
     assert supposed.startswith("Assumes 200 annotators;")
     assert "Planned for 30 annotators." in easel("plan", running, "--runs", 2, "--annotators", 30).output
     assert easel("plan", running, "--annotators", 0).exit_code == 2
